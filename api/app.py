@@ -1,0 +1,100 @@
+"""The application: routes, problems and the layers every request passes."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+
+from api import problems
+from api.keys import ApiKeys, Role
+from api.middleware.authentication import Authentication, WrongKeys
+from api.middleware.body_limit import BodyLimit
+from api.middleware.origin import LOOPBACK_NAMES, Origin
+from api.middleware.trace import Trace
+from api.openapi import document
+from api.roles import Guarded, guarded_routes
+from api.routes import ROUTERS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from fastapi.routing import APIRoute
+
+    from api.deps import Services
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Who may come in."""
+
+    keys: ApiKeys = field(default_factory=ApiKeys)
+    names: frozenset[str] | None = LOOPBACK_NAMES
+    """Host names the server answers to; None for any."""
+    wrong_keys: WrongKeys = field(default_factory=WrongKeys)
+
+
+def all_routes() -> tuple[Guarded, ...]:
+    """Every method of every path with the role it asks for."""
+    return guarded_routes(ROUTERS)
+
+
+def create_app(services: Services, door: Door) -> FastAPI:
+    """The whole application. A route without a role does not start."""
+    routes = all_routes()
+    open_paths = frozenset(each.path for each in routes if each.role is Role.ANYONE)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        async with services.feed.running():
+            yield
+        await services.desk.close()
+
+    app = FastAPI(
+        title="Collector",
+        openapi_url=None,  # Our own route serves it, behind a role like any other.
+        docs_url=None,  # Its page loads scripts from other hosts.
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=_operation_id,
+        lifespan=lifespan,
+        middleware=[
+            Middleware(Trace),
+            Middleware(Origin, names=door.names),
+            Middleware(
+                Authentication,
+                keys=door.keys,
+                open_paths=open_paths,
+                wrong_keys=door.wrong_keys,
+            ),
+            Middleware(BodyLimit),
+        ],
+    )
+    app.state.services = services
+    problems.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.openapi = _Described(app, routes, with_keys=bool(door.keys))  # type: ignore[method-assign]
+    return app
+
+
+class _Described:
+    """The OpenAPI document, made when it is first asked for."""
+
+    def __init__(self, app: FastAPI, routes: tuple[Guarded, ...], *, with_keys: bool) -> None:
+        self._app = app
+        self._routes = routes
+        self._with_keys = with_keys
+        self._made: dict[str, Any] | None = None
+
+    def __call__(self) -> dict[str, Any]:
+        if self._made is None:
+            self._made = document(self._app, self._routes, with_keys=self._with_keys)
+        return self._made
+
+
+def _operation_id(route: APIRoute) -> str:
+    return route.name

@@ -1,0 +1,53 @@
+"""Where the server listens, and the refusal to listen to the world without keys."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import TYPE_CHECKING
+
+from api.middleware.origin import LOOPBACK_NAMES
+from collector.errors import ConfigError
+
+if TYPE_CHECKING:
+    from api.keys import ApiKeys
+
+BACKLOG = 2048
+
+
+def host_names(host: str, keys: ApiKeys) -> frozenset[str] | None:
+    """The names to answer to: loopback's on loopback, any elsewhere.
+
+    Raises ConfigError for an address that others can reach while there are no keys.
+    """
+    if all(ipaddress.ip_address(address).is_loopback for address in _addresses(host)):
+        return LOOPBACK_NAMES | {host.lower()}
+    if not keys:
+        raise ConfigError(
+            f"refusing to listen on {host}: others can reach it and no API key is configured "
+            "(set COLLECTOR_API_KEYS=role:sha256hex, or listen on 127.0.0.1)"
+        )
+    return None
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. ConfigError says why there is none."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise ConfigError(f"cannot listen on {host} port {port}: {error.strerror}") from error
+
+
+def address_of(sock: socket.socket) -> str:
+    """The URL to type into a browser."""
+    host, port = sock.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _addresses(host: str) -> list[str]:
+    try:
+        found = socket.getaddrinfo(host or "0.0.0.0", None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(f"there is no address {host!r} to listen on") from error
+    return [str(entry[4][0]).partition("%")[0] for entry in found]

@@ -1,0 +1,61 @@
+"""Requests that a browser was tricked into sending are refused.
+
+On loopback without keys, whoever can reach the port is trusted. A page from the internet can make
+a browser on this machine reach it in two ways: a name that resolves to 127.0.0.1 (then the Host
+header is that name), and a form posted across origins (then the Origin header is the page's).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+
+from api import problems
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+class Origin:
+    """Checks Host against `names` (None: any name), and Origin against Host."""
+
+    def __init__(self, app: ASGIApp, *, names: frozenset[str] | None) -> None:
+        self._app = app
+        self._names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if self._names is not None and _name(host) not in self._names:
+            response = problems.problem_response(
+                400, "bad_host", "this server listens on loopback and answers to its names only"
+            )
+        elif origin is not None and _authority(origin) != host.lower():
+            response = problems.problem_response(
+                403, "cross_origin", "requests from pages of other origins are not answered"
+            )
+        else:
+            await self._app(scope, receive, send)
+            return
+        await response(scope, receive, send)
+
+
+def _name(host: str) -> str | None:
+    """The name without its port; None when it is no host at all."""
+    try:
+        parts = urlsplit(f"//{host}")
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts.hostname if parts.netloc == host and "@" not in host else None
+
+
+def _authority(origin: str) -> str:
+    return origin.partition("://")[2].lower()

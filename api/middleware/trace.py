@@ -1,0 +1,104 @@
+"""The outermost layer: a request's name, its log line, its figures, and headers on every answer.
+
+Also the last resort: an exception that nobody caught becomes a problem here, with the request's
+id on it, instead of a bare 500 from the server.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from typing import TYPE_CHECKING
+
+import structlog
+from prometheus_client import Counter, Histogram
+from starlette.datastructures import Headers, MutableHeaders
+
+from api import problems
+from collector import logs
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_log = logs.get("api")
+_SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+REQUESTS = Counter(
+    "collector_api_requests_total", "Requests answered", ["method", "route", "status"]
+)
+REQUEST_SECONDS = Histogram(
+    "collector_api_request_seconds", "Time until the answer was complete", ["method", "route"]
+)
+
+SECURITY_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+}
+"""On every answer, unless the route has set one of them itself."""
+
+_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+
+
+class Trace:
+    """Wraps the whole application."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(Headers(scope=scope))
+        scope["request_id"] = request_id
+        status = 0
+
+        async def send_marked(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-Id"] = request_id
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        began = time.perf_counter()
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            try:
+                await self._app(scope, receive, send_marked)
+            except Exception:
+                _log.exception("request_crashed", method=scope["method"], path=scope["path"])
+                if status:
+                    # Half an answer is out. Cutting the connection tells the client so.
+                    raise
+                await problems.of_defect()(scope, receive, send_marked)
+            finally:
+                _note(scope, status, time.perf_counter() - began)
+
+
+def _request_id(headers: Headers) -> str:
+    given = headers.get("x-request-id", "")
+    return given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def _note(scope: Scope, status: int, seconds: float) -> None:
+    # The route's own path and not the client's: a metric must not grow with what people type.
+    route = getattr(scope.get("route"), "path", "none")
+    method = scope["method"] if scope["method"] in _METHODS else "other"
+    REQUESTS.labels(method, route, str(status)).inc()
+    REQUEST_SECONDS.labels(method, route).observe(seconds)
+    # The query stays out: nothing in it is secret today, and nothing in the log will be tomorrow.
+    _log.info(
+        "request",
+        method=method,
+        path=scope["path"],
+        status=status,
+        ms=round(seconds * 1000, 1),
+        client=(scope.get("client") or ("",))[0],
+    )

@@ -1,0 +1,109 @@
+"""`/healthz`, `/readyz`, `/metrics` and `/openapi.json`: the process itself."""
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from api import problems
+from api.deps import Parts, Services
+from api.figures import exposition
+from api.openapi import problems as may_answer
+from api.roles import ANYONE, VIEWER
+from api.schemas.problem import FieldError
+from collector.errors import CollectorError, DatabaseUnavailable
+from collector.mongo.schema import require_current
+
+router = APIRouter(tags=["process"])
+
+
+class Health(BaseModel):
+    status: str
+
+
+class Readiness(BaseModel):
+    status: str
+    parts: dict[str, str]
+
+
+@router.get("/healthz", summary="Whether the process is alive", dependencies=[ANYONE])
+async def healthz() -> Health:
+    """Asks nobody: a restart helps only when this does not answer."""
+    return Health(status="ok")
+
+
+@router.get(
+    "/readyz",
+    summary="Whether requests can be served",
+    dependencies=[ANYONE],
+    response_model=Readiness,
+    responses=may_answer(503),
+)
+async def readyz(parts: Parts) -> Response:
+    """503 names the parts that fail: `mongodb`, `schema` or `store`."""
+    found = await _look(parts)
+    failing = {name: error for name, error in found.items() if error is not None}
+    said = {name: "ok" if error is None else error.code for name, error in found.items()}
+    if not failing:
+        return JSONResponse(Readiness(status="ready", parts=said).model_dump())
+    return problems.problem_response(
+        503,
+        "not_ready",
+        f"not ready: {', '.join(failing)}",
+        errors=[
+            FieldError(field=name, reason=_said(error), code=error.code)
+            for name, error in failing.items()
+        ],
+        headers={"Retry-After": str(problems.RETRY_AFTER_SECONDS)},
+        parts=said,
+    )
+
+
+_METRICS: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/plain": {"schema": {"type": "string"}}}}
+}
+
+
+@router.get(
+    "/metrics",
+    summary="Figures for Prometheus",
+    dependencies=[VIEWER],
+    response_class=PlainTextResponse,
+    responses=_METRICS,
+)
+async def metrics(parts: Parts) -> Response:
+    """This process's counters, and the gauges that are facts of the database."""
+    return Response(await exposition(parts), media_type=CONTENT_TYPE_LATEST)
+
+
+@router.get("/openapi.json", include_in_schema=False, dependencies=[VIEWER])
+async def openapi(request: Request) -> JSONResponse:
+    return JSONResponse(request.app.openapi())
+
+
+async def _look(parts: Services) -> dict[str, CollectorError | None]:
+    mongodb = await _failure(parts.database.read_server_clock())
+    schema: CollectorError | None = mongodb
+    if mongodb is None:
+        schema = await _failure(require_current(parts.database))
+    store = await _failure(asyncio.to_thread(parts.store.storage.folders, ""))
+    return {"mongodb": mongodb, "schema": schema, "store": store}
+
+
+async def _failure(attempt: Any) -> CollectorError | None:
+    try:
+        await attempt
+    except CollectorError as error:
+        return error
+    return None
+
+
+def _said(error: CollectorError) -> str:
+    # Probes come without a key: what they read must not tell addresses or paths.
+    if isinstance(error, DatabaseUnavailable):
+        return "MongoDB cannot be reached"
+    return {"schema_mismatch": str(error)}.get(error.code, "it fails; see the server's log")

@@ -1,0 +1,189 @@
+"""Connectors as requests and answers show them. Names are seed 004's."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.schemas.fields import Asked, Body, Count, ExchangeId, Limit, Moment, Notes, Period
+from collector.connectors.connector import Connector
+from collector.connectors.window import Window
+
+ConnectorStatus = Literal["active", "paused", "deleted"]
+AlgorithmName = Literal["sliding_window", "fixed_window"]
+
+
+class WindowBody(Body):
+    """At most `limit` of `unit` in any `period_ms`."""
+
+    unit: Literal["requests", "weight"] = "requests"
+    limit: Count
+    period_ms: Period
+    priority_reserve: int = Field(default=0, ge=0, le=2**31 - 1)
+
+    def window(self) -> Window:
+        return Window(self.unit, self.limit, self.period_ms, self.priority_reserve)
+
+
+Windows = Annotated[list[WindowBody], Field(max_length=16)]
+
+
+class NewConnector(Body):
+    """A connector to be made. What is left out comes from the venue's own figures."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"exchange_id": "simulated"},
+                {
+                    "exchange_id": "binance",
+                    "rate_limit": 1000,
+                    "rate_limit_period_ms": 60000,
+                    "windows": [{"unit": "weight", "limit": 6000, "period_ms": 60000}],
+                    "notes": "our own address",
+                },
+            ]
+        }
+    )
+
+    exchange_id: ExchangeId
+    rate_limit: Count | None = None
+    rate_limit_period_ms: Period | None = None
+    algorithm: AlgorithmName | None = None
+    windows: Windows | None = None
+    max_concurrent_jobs: Count | None = None
+    notes: Notes | None = None
+
+    def overrides(self) -> dict[str, Any]:
+        """The fields of `Limits` that were given."""
+        fields = self.model_dump(exclude={"exchange_id", "notes", "windows"})
+        if self.windows is not None:
+            fields["windows"] = tuple(window.window() for window in self.windows)
+        return fields
+
+
+class ConnectorChange(Body):
+    """What to change; what is left out stays. What was granted already keeps counting."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"rate_limit": 500, "rate_limit_period_ms": 60000}]}
+    )
+
+    rate_limit: Count = 1
+    rate_limit_period_ms: Period = 1
+    algorithm: AlgorithmName = "sliding_window"
+    windows: Windows = Field(default_factory=list)
+    max_concurrent_jobs: Count | None = Field(default=None, description="null lifts the ceiling")
+    notes: Notes | None = None
+
+    def changes(self) -> dict[str, Any]:
+        """Only what was sent; the defaults above never speak."""
+        fields: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
+        if "windows" in fields:
+            fields["windows"] = [window.window() for window in self.windows]
+        return fields
+
+
+class Pause(Body):
+    """How long a pause lasts."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"until": "2030-01-01T00:00:00Z"}]})
+
+    until: Moment | None = Field(default=None, description="Without it, until somebody resumes")
+
+
+class ConnectorFilters(Asked):
+    status: Literal["active", "paused"] | None = None
+    limit: Limit = 100
+    cursor: ExchangeId | None = Field(default=None, description="`next_cursor` of the page before")
+
+
+class ReportedUsage(BaseModel):
+    """What the exchange itself said it had counted."""
+
+    unit: str
+    period_ms: int
+    used: int
+    at: int
+
+
+class WindowView(BaseModel):
+    unit: str
+    limit: int
+    period_ms: int
+    priority_reserve: int
+
+
+class ConnectorView(BaseModel):
+    """One exchange's status, limits and what it has granted. Windows and pauses are epoch ms."""
+
+    exchange_id: str
+    creation_date: datetime
+    status: ConnectorStatus
+    notes: str | None
+    rate_limit: int
+    rate_limit_period_ms: int
+    algorithm: AlgorithmName
+    windows: list[WindowView]
+    max_concurrent_jobs: int | None
+    priority_reserve: int
+    reserve_threshold: float
+    rate_limit_usage: int
+    rate_limit_window_start: int
+    rate_limit_reset_at: int
+    reported_usage: ReportedUsage | None
+    paused_until: int | None
+    blocked_until: int | None
+    blocked_reason: str | None
+    granted_total: int
+    denied_total: int
+    last_job_run_time: datetime | None
+    jobs_count: int
+    active_jobs_count: int
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, connector: Connector, now_ms: int) -> Self:
+        """As it is at `now_ms`: what has run out since the last write is shown as over."""
+        document, limits = connector.document, connector.limits
+        paused_until = document.get("paused_until")
+        pause_over = paused_until is not None and paused_until <= now_ms
+        blocked_until = document.get("blocked_until") or 0
+        blocked = blocked_until > now_ms
+        return cls(
+            exchange_id=connector.exchange_id,
+            creation_date=connector.creation_date,
+            status="active" if connector.status == "paused" and pause_over else connector.status,
+            notes=document.get("notes"),
+            rate_limit=limits.rate_limit,
+            rate_limit_period_ms=limits.rate_limit_period_ms,
+            algorithm=limits.algorithm,
+            windows=[WindowView(**window.to_document()) for window in limits.windows],
+            max_concurrent_jobs=limits.max_concurrent_jobs,
+            priority_reserve=limits.priority_reserve,
+            reserve_threshold=limits.reserve_threshold,
+            rate_limit_usage=usage_now(connector, now_ms),
+            rate_limit_window_start=document.get("rate_limit_window_start") or 0,
+            rate_limit_reset_at=document.get("rate_limit_reset_at") or 0,
+            reported_usage=document.get("reported_usage"),
+            paused_until=None if pause_over else paused_until,
+            blocked_until=blocked_until if blocked else None,
+            blocked_reason=document.get("blocked_reason") if blocked else None,
+            granted_total=document.get("granted_total") or 0,
+            denied_total=document.get("denied_total") or 0,
+            last_job_run_time=document.get("last_job_run_time"),
+            jobs_count=document.get("jobs_count") or 0,
+            active_jobs_count=document.get("active_jobs_count") or 0,
+            updated_at=document["updated_at"],
+        )
+
+
+class ConnectorPage(BaseModel):
+    items: list[ConnectorView]
+    next_cursor: str | None
+
+
+def usage_now(connector: Connector, now_ms: int) -> int:
+    """The tokens granted in the window that is open; a window that has ended counts nothing."""
+    open_still = (connector.document.get("rate_limit_reset_at") or 0) > now_ms
+    return int(connector.document.get("rate_limit_usage") or 0) if open_still else 0

@@ -1,0 +1,38 @@
+"""Streams as requests and answers show them."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.schemas.fields import Body, ExchangeId, Moment, Symbol, TimeframeName
+from api.schemas.jobs import JobView
+
+
+class NewStreams(Body):
+    """Series to keep: each pair of a symbol and a timeframe becomes its jobs."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "exchange_id": "simulated",
+                    "symbols": ["BTC/USDT", "ETH/USDT"],
+                    "timeframes": ["1m", "1h"],
+                    "since": "2025-01-01",
+                }
+            ]
+        }
+    )
+
+    exchange_id: ExchangeId
+    symbols: Annotated[list[Symbol], Field(min_length=1, max_length=100)]
+    timeframes: Annotated[list[TimeframeName], Field(min_length=1, max_length=16)]
+    since: Moment | None = Field(default=None, description="Without it, from the first bar")
+    backfill: bool = Field(default=True, description="false: only new bars")
+
+
+class StreamsView(BaseModel):
+    """The jobs of the asked series: those made now, and those that were there."""
+
+    created: list[JobView]
+    existing: list[JobView]

@@ -1,0 +1,121 @@
+"""What `collector export` does: a series into one file, never more than a batch in memory."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from collector.cli.actions.candles import Range, Stretch, stretch_of
+from collector.cli.answer import Answer, console
+from collector.errors import StoreError
+from collector.market.candles import CANDLE_SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from collector.cli.verb import Asked
+
+Form = Literal["csv", "parquet", "arrow"]
+PATIENCE_SECONDS = 2.0
+"""A progress bar for less than this is only a flicker."""
+
+
+def export(
+    asked: Asked,
+    series: tuple[str, str, str],
+    given: Range,
+    form: Form,
+    out: Path,
+    force: bool,
+) -> Answer:
+    """Writes the file whole or not at all. `-` is standard output."""
+    stretch = stretch_of(asked, *series, given)
+    began = time.monotonic()
+    if str(out) == "-":
+        rows = write(stretch, form, sys.stdout.buffer)
+        sys.stdout.flush()
+        return Answer({}, "", [f"{rows:,} bars"])
+    if out.exists() and not force:
+        raise StoreError(f"{out} is there already: choose another name, or use --force")
+    with replacing(out) as sink:
+        rows = write(stretch, form, sink)
+    seconds, size = time.monotonic() - began, out.stat().st_size
+    facts = {"out": str(out), "format": form, "rows": rows, "bytes": size}
+    said = f"{rows:,} bars in {out} ({size / 1e6:,.1f} MB, {seconds:.1f} s)"
+    return Answer(facts, said)
+
+
+@contextmanager
+def replacing(out: Path) -> Iterator[BinaryIO]:
+    """A file that takes the name `out` when the block has ended well, and else never existed."""
+    draft = out.with_name(f".{out.name}.{os.getpid()}.new")
+    try:
+        with draft.open("wb") as sink:
+            yield sink
+        draft.replace(out)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write(stretch: Stretch, form: Form, sink: BinaryIO) -> int:
+    """Writes every batch as it comes; returns how many rows."""
+    rows = 0
+    with ExitStack() as stack:
+        writer = stack.enter_context(_writer(form, sink))
+        progress = stack.enter_context(late_progress(stretch.bars))
+        for batch in stretch.batches():
+            writer.write_batch(batch)
+            rows += len(batch)
+            # Gaps that were left out are behind us as well.
+            reached = batch.column("ts")[-1].as_py() if len(batch) else stretch.from_ms
+            progress((reached - stretch.from_ms) // stretch.reader.series.timeframe.ms)
+    return rows
+
+
+def _writer(form: Form, sink: BinaryIO) -> Any:
+    if form == "csv":
+        # Arrow would put its own header into quotes.
+        sink.write((",".join(CANDLE_SCHEMA.names) + "\n").encode())
+        return pa.csv.CSVWriter(sink, CANDLE_SCHEMA, write_options=_PLAIN_CSV)
+    if form == "arrow":
+        return pa.ipc.new_file(sink, CANDLE_SCHEMA)
+    return pa.parquet.ParquetWriter(sink, CANDLE_SCHEMA, compression="zstd")
+
+
+_PLAIN_CSV = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
+
+
+@contextmanager
+def late_progress(total: int) -> Iterator[Any]:
+    """A bar with rate and ETA on standard error, once the work has taken two seconds."""
+    began = time.monotonic()
+    bar = Progress(
+        BarColumn(),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f} bars"),
+        TextColumn("{task.fields[rate]:,.0f}/s"),
+        TimeRemainingColumn(),
+        console=console(to_stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+    task = bar.add_task("export", total=max(1, total), rate=0.0)
+
+    def reached(bars: int) -> None:
+        took = time.monotonic() - began
+        if took > PATIENCE_SECONDS:
+            bar.start()
+        bar.update(task, completed=bars, rate=bars / max(took, 1e-6))
+
+    try:
+        yield reached
+    finally:
+        bar.stop()

@@ -1,0 +1,74 @@
+"""What a verb has to say: the same facts as JSON for scripts and as words for people."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rich.console import RenderableType
+
+PIPED_WIDTH = 240
+"""Columns of a table that nobody looks at: wide enough to cut nothing off for grep and awk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`facts` go to standard output with `--json`, `shown` without; `notes` to standard error."""
+
+    facts: Mapping[str, Any]
+    shown: RenderableType
+    notes: Sequence[str] = ()
+    failures: Sequence[Exception] = field(default=())
+    """What went wrong with some of what was asked, when the rest was done."""
+
+
+def to_json(facts: Mapping[str, Any]) -> str:
+    """One line; dates as ISO 8601, ids as text."""
+    return json.dumps(facts, default=_plain)
+
+
+def say(shown: RenderableType, *, to_stderr: bool = False) -> None:
+    """Prints for people: colours and the terminal's width only where there is a terminal."""
+    made = console(to_stderr=to_stderr)
+    made.print(Text(shown) if isinstance(shown, str) else shown)
+
+
+def console(*, to_stderr: bool = False) -> Console:
+    """Numbers keep the colour of the text around them; what is piped is never cut off."""
+    made = Console(stderr=to_stderr, highlight=False)
+    return made if made.is_terminal else Console(stderr=to_stderr, width=PIPED_WIDTH)
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[object]], right: str = "") -> Table:
+    """A table without lines; columns named in `right` are numbers. The first is never cut."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for at, heading in enumerate(headings):
+        justify = "right" if heading in right.split() else "left"
+        made.add_column(heading, justify=justify, no_wrap=at == 0)  # type: ignore[arg-type]
+    for row in rows:
+        made.add_row(*(cell(value) for value in row))
+    return made
+
+
+def cell(value: object) -> Text:
+    """A value from the database as text: no markup, and nothing that moves the cursor."""
+    if value is None or value == "":
+        return Text("-")
+    said = str(value)
+    return Text("".join(char if char.isprintable() else " " for char in said))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        date = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return date.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return str(value)

@@ -1,0 +1,99 @@
+"""The processes that `collector up` keeps running."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from collector.backoff import Backoff
+from collector.cli.processes import command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+RESTART = Backoff(base_seconds=1.0, max_seconds=30.0)
+_PR_SET_PDEATHSIG = 1
+LARGEST_LOG = 10_000_000
+
+
+class Child:
+    """One program, started again when it ends by itself."""
+
+    def __init__(
+        self,
+        name: str,
+        module: str,
+        arguments: list[str],
+        *,
+        environment: Mapping[str, str],
+        log: Path,
+        say: Callable[[str], None],
+    ) -> None:
+        self.name = name
+        self.restarts = 0
+        self._command = command(module, *arguments)
+        self._environment = dict(environment)
+        self._log = log
+        self._say = say
+        self._process: asyncio.subprocess.Process | None = None
+        self._stopping = False
+        self.started = asyncio.Event()
+
+    async def keep_running(self) -> None:
+        """Until told to stop, or cancelled."""
+        while not self._stopping:
+            code = await self._run_once()
+            if self._stopping:
+                return
+            self.restarts += 1
+            pause = RESTART.delay(self.restarts, 0.5)
+            self._say(f"{self.name} ended with code {code}; starting it again ({self._log})")
+            await asyncio.sleep(pause)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Asks it to end; it is not started again."""
+        self._stopping = True
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(number)
+
+    async def _run_once(self) -> int:
+        if self._log.exists() and self._log.stat().st_size > LARGEST_LOG:
+            self._log.replace(self._log.with_suffix(".log.old"))
+        with self._log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                env=self._environment,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=log,
+                # Its own session: Ctrl-C in the terminal is ours to pass on.
+                start_new_session=True,
+                preexec_fn=die_with_parent(),
+            )
+        self.started.set()
+        try:
+            return await self._process.wait()
+        except asyncio.CancelledError:
+            self._process.kill()
+            await self._process.wait()
+            raise
+
+
+def die_with_parent() -> Callable[[], None] | None:
+    """For a child to run before it begins: drain when this process dies, however it dies."""
+    if sys.platform != "linux":
+        return None
+    libc = ctypes.CDLL(None, use_errno=True)
+    parent = os.getpid()
+
+    def arrange() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # It died before we asked.
+            os._exit(1)
+
+    return arrange

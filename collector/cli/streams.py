@@ -1,0 +1,35 @@
+"""`collector add`: the short way from nothing to a series that is kept whole."""
+
+from typing import Annotated
+
+import typer
+
+from collector.cli.arguments import Exchange
+from collector.cli.arguments import timeframes as completed
+from collector.cli.verb import Asked, give, verb
+
+app = typer.Typer()
+
+
+@verb(app, "add")
+def add(
+    asked: Asked,
+    exchange: Exchange,
+    symbols: Annotated[
+        list[str], typer.Argument(metavar="SYMBOL...", help="Symbols, such as BTC/USDT.")
+    ],
+    timeframes: Annotated[
+        str, typer.Option(help="Timeframes, separated by commas.", autocompletion=completed)
+    ] = "1m",
+    since: Annotated[
+        str | None, typer.Option(help="History begins here (default: at the first bar).")
+    ] = None,
+    backfill: Annotated[bool, typer.Option(help="Fetch the history, too.")] = True,
+) -> None:
+    """Collect series: makes the connector and the jobs that are missing, and says which existed.
+
+    Example: `collector add binance BTC/USDT ETH/USDT --timeframes 1m,1h --since 2024-01-01`
+    """
+    from collector.cli.actions import streams
+
+    give(asked, streams.add(asked, exchange, symbols, timeframes, since, backfill))

@@ -1,0 +1,227 @@
+"""`collector up`: everything on one machine, until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.live import Live
+
+from collector.cli.address import address_for
+from collector.cli.board import Pace, board, one_line, slots_done
+from collector.cli.children import Child, die_with_parent
+from collector.cli.demo import DEMO_EXCHANGE, add_demo_jobs
+from collector.cli.demo_settings import demo_config, demo_settings
+from collector.cli.processes import command
+from collector.connectors.registry import ConnectorRegistry
+from collector.errors import ConfigError, DatabaseUnavailable
+from collector.jobs.queue import JobQueue
+from collector.mongo.client import Database
+from collector.mongo.embedded import EmbeddedMongo
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from collector.jobs.job import Job
+    from collector.settings import Settings
+
+DRAIN_SECONDS = 60.0
+REDRAW_SECONDS = 0.5
+LINE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """What the command line says."""
+
+    demo: bool = False
+    workers: int = 2
+    config: Path | None = None
+    host: str | None = None
+    port: int | None = None
+
+
+class Up:
+    """The running whole: a database, the API, workers, and for the demo an exchange."""
+
+    def __init__(self, settings: Settings, options: UpOptions) -> None:
+        self._settings = demo_settings(settings) if options.demo else settings
+        self._options = options
+        self._address = address_for(self._settings, options.host, options.port)
+        self._console = Console(stderr=False)
+        self._children: list[Child] = []
+        self._stop = asyncio.Event()
+
+    async def run(self) -> None:
+        """Until a signal; everything has ended when it returns."""
+        self._listen_for_signals()
+        async with AsyncExitStack() as stack:
+            uri = await self._database_uri(stack)
+            environment = self._environment(uri)
+            if self._options.demo:
+                environment["COLLECTOR_EXCHANGE_URLS"] = await self._simulated_exchange(stack)
+            await self._migrate(environment)
+            database = await stack.enter_async_context(Database(uri, self._settings.mongo_db))
+            await database.read_server_clock()
+            if self._options.demo:
+                await add_demo_jobs(database)
+            self._say(f"API on {self._address.url}")
+            self._say(f"data in {self._settings.data_root}, logs in {self._logs}")
+            await self._work(database, environment)
+
+    # -- putting it together ------------------------------------------------------------------
+
+    async def _database_uri(self, stack: AsyncExitStack) -> str:
+        if self._settings.mongo_uri is not None:
+            return self._settings.mongo_uri
+        purpose = "collector up --demo" if self._options.demo else "collector up"
+        mongo = await EmbeddedMongo.start(self._settings.home, purpose=purpose)
+        await stack.enter_async_context(mongo)
+        return mongo.uri
+
+    def _environment(self, uri: str) -> dict[str, str]:
+        """What the other processes need to be of one mind with this one."""
+        settings = {
+            "COLLECTOR_HOME": str(self._settings.home),
+            "COLLECTOR_MONGO_URI": uri,
+            "COLLECTOR_MONGO_DB": self._settings.mongo_db,
+            "COLLECTOR_DATA": self._settings.data_root,
+        }
+        return {**os.environ, **settings}
+
+    @property
+    def _logs(self) -> Path:
+        folder = self._settings.home / "logs"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    async def _simulated_exchange(self, stack: AsyncExitStack) -> str:
+        """Starts it, waits for its address, and returns COLLECTOR_EXCHANGE_URLS."""
+        journal = self._settings.home / "exchange-journal.jsonl"
+        arguments = ["--port", "0", "--journal", str(journal)]
+        process = await asyncio.create_subprocess_exec(
+            *command("collector.exchanges.simulated", *arguments),
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=die_with_parent(),
+        )
+
+        async def end() -> None:
+            if process.returncode is None:
+                process.terminate()
+            await process.communicate()
+
+        stack.push_async_callback(end)
+        assert process.stdout is not None
+        line = (await process.stdout.readline()).decode().strip()
+        address = line.rpartition(" ")[2]
+        if not address.startswith("http://"):
+            raise ConfigError("the simulated exchange did not start")
+        self._say(line)
+        return json.dumps({DEMO_EXCHANGE: address})
+
+    async def _migrate(self, environment: dict[str, str]) -> None:
+        arguments = ["up", *self._config_arguments()]
+        process = await asyncio.create_subprocess_exec(
+            *command("migrations", *arguments),
+            env=environment,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        _, said = await process.communicate()
+        if process.returncode:
+            raise ConfigError(f"migrating the database failed: {said.decode().strip()}")
+
+    def _config_arguments(self) -> list[str]:
+        """The settings file for the other processes; the demo must not find the real one."""
+        config = self._options.config
+        if self._options.demo:
+            config = demo_config(self._settings.home)
+        return [] if config is None else ["--config", str(config)]
+
+    # -- running ------------------------------------------------------------------------------
+
+    async def _work(self, database: Database, environment: dict[str, str]) -> None:
+        listening = ["--host", self._address.host, "--port", str(self._address.port)]
+        self._children = [self._child("api", "api", environment, listening)]
+        for number in range(1, self._options.workers + 1):
+            self._children.append(self._child(f"worker {number}", "workers", environment))
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(child.keep_running()) for child in self._children]
+            showing = group.create_task(self._show(database))
+            await self._stop.wait()
+            showing.cancel()
+            await self._drain(running)
+
+    def _child(
+        self, name: str, module: str, environment: dict[str, str], arguments: Sequence[str] = ()
+    ) -> Child:
+        return Child(
+            name,
+            module,
+            [*self._config_arguments(), *arguments],
+            environment=environment,
+            log=self._logs / f"{name.replace(' ', '-')}.log",
+            say=self._say,
+        )
+
+    async def _drain(self, running: list[asyncio.Task[None]]) -> None:
+        self._say("stopping: workers finish the page in hand (Ctrl-C again to stop at once)")
+        for child in self._children:
+            child.stop()
+        _, late = await asyncio.wait(running, timeout=DRAIN_SECONDS)
+        for task in late:
+            task.cancel()
+
+    async def _show(self, database: Database) -> None:
+        registry, queue, pace = ConnectorRegistry(database), JobQueue(database), Pace()
+        terminal = self._console.is_terminal
+        with Live(console=self._console, auto_refresh=False, transient=True) as live:
+            while True:
+                try:
+                    jobs = await _all_jobs(queue)
+                    connectors = await registry.all()
+                except DatabaseUnavailable as error:
+                    live.update(f"[yellow]{error}[/]", refresh=True)
+                    await asyncio.sleep(LINE_SECONDS)
+                    continue
+                speed = pace.note(time.monotonic(), sum(slots_done(job)[0] for job in jobs))
+                now_ms = database.server_clock.now_ms()
+                if terminal:
+                    live.update(board(jobs, connectors, speed, now_ms), refresh=True)
+                else:
+                    self._say(one_line(jobs, connectors, speed, now_ms))
+                await asyncio.sleep(REDRAW_SECONDS if terminal else LINE_SECONDS)
+
+    def _listen_for_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def on_signal() -> None:
+            if self._stop.is_set():
+                for child in self._children:
+                    child.stop(signal.SIGKILL)
+            self._stop.set()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, on_signal)
+
+    def _say(self, words: str) -> None:
+        self._console.print(words, highlight=False, soft_wrap=True)
+
+
+async def _all_jobs(queue: JobQueue) -> list[Job]:
+    """Enough jobs to show; a fleet with thousands has the dashboard."""
+    return await queue.find(limit=200)
+
+
+def up(settings: Settings, options: UpOptions) -> None:
+    """Runs it until a signal ends it."""
+    asyncio.run(Up(settings, options).run())

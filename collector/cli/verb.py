@@ -1,0 +1,106 @@
+"""What makes a function a verb of the command line.
+
+Every verb takes the same standing options (`--json`, `--config`, `--demo`, `--debug`); the function
+gets them as one record, `asked`, and names only what is its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from collector.cli.failures import want_tracebacks
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from collector.cli.answer import Answer
+    from collector.settings import Settings
+
+Config = Annotated[
+    Path | None, typer.Option("--config", help="Settings file (default: ./collector.yaml).")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Demo = Annotated[bool, typer.Option("--demo", help="Speak to the demo, which is kept apart.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when it fails.")]
+
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_STANDING = (
+    inspect.Parameter("json", _KEYWORD, default=False, annotation=Json),
+    inspect.Parameter("config", _KEYWORD, default=None, annotation=Config),
+    inspect.Parameter("demo", _KEYWORD, default=False, annotation=Demo),
+    inspect.Parameter("debug", _KEYWORD, default=False, annotation=Debug),
+)
+F = TypeVar("F", bound=Callable[..., None])
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a verb was asked: which settings, which form of answer."""
+
+    json: bool = False
+    config: Path | None = None
+    demo: bool = False
+
+    def settings(self) -> Settings:
+        """The settings the verb works with. Raises ConfigError."""
+        from collector.settings import load
+
+        settings = load(self.config)
+        if not self.demo:
+            return settings
+        from collector.cli.demo_settings import demo_settings
+
+        return demo_settings(settings)
+
+
+def verb(app: typer.Typer, name: str) -> Callable[[F], F]:
+    """Makes a function whose first parameter is `asked` a command of `app`."""
+
+    def registered(function: F) -> F:
+        signature = inspect.signature(function, eval_str=True)
+        _, *given = signature.parameters.values()
+        parameters = [*(each.replace(kind=_KEYWORD) for each in given), *_STANDING]
+
+        def command(
+            *, json: bool, config: Path | None, demo: bool, debug: bool, **own: Any
+        ) -> None:
+            if debug:
+                want_tracebacks()
+            function(Asked(json, config, demo), **own)
+
+        # What typer reads a command's arguments from.
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {each.name: each.annotation for each in parameters}
+        command.__doc__ = function.__doc__
+        app.command(name)(command)
+        return function
+
+    return registered
+
+
+def give(asked: Asked, work: Coroutine[Any, Any, Answer]) -> None:
+    """Does the work and prints its answer. Raises the first failure after that."""
+    import asyncio
+
+    given(asked, asyncio.run(work))
+
+
+def given(asked: Asked, answer: Answer) -> None:
+    """Prints an answer that is there already. Raises the first failure after that."""
+    from collector.cli.answer import say, to_json
+
+    if asked.json:
+        print(to_json(answer.facts))
+    elif answer.shown:
+        say(answer.shown)
+    for note in answer.notes:
+        print(note, file=sys.stderr)
+    for failure in answer.failures:
+        raise failure

@@ -1,0 +1,1 @@
+"""Exchanges: translation only. No limits, no retries, no sleeping live here."""

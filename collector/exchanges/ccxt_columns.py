@@ -1,0 +1,97 @@
+"""Decoding a page of bars by columns, the way ccxt itself would decode each row.
+
+ccxt's `parse_ohlcv` knows where every venue keeps its open, high, low, close and volume, and takes
+about six microseconds a row to look. Where the columns stand does not change within a page, so one
+row is enough to learn it: a probe whose every cell is different goes through ccxt's own parser,
+and what comes out where tells the mapping. The page is then converted column by column, and its
+first and last row are compared with what ccxt makes of them.
+
+Anything unusual (a cell that is not a plain number, rows of different lengths, an answer that
+differs) means: not this way. The caller then lets ccxt parse every row.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Parse = Callable[[Any], Sequence[Any]]
+
+_NUMBERS = frozenset({str, int, float})
+_TIMES = (frozenset({int}), frozenset({str}))
+_PROBE = 1_700_000_000_000
+_SECOND_MS = 1_000
+_WIDTH = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where the seven columns of a bar stand in a venue's row; None for one it does not send."""
+
+    width: int
+    time: int
+    time_scale: int
+    values: tuple[int | None, ...]
+
+
+def learn(row: Any, parse: Parse) -> Columns | None:
+    """The mapping of rows like this one; None when ccxt does more than pick cells."""
+    if not isinstance(row, list) or not row:
+        return None
+    # As large as a real time here: some parsers tell seconds from milliseconds by it.
+    start = int(row[0]) if str(row[0]).isdigit() else _PROBE
+    cells = [start + 7 * at for at in range(len(row))]
+    probe = [
+        str(cell) if isinstance(seen, str) else cell for cell, seen in zip(cells, row, strict=True)
+    ]
+    parsed = list(parse(probe))
+    if len(parsed) != _WIDTH:
+        return None
+    scale = 1 if parsed[0] in cells else _SECOND_MS
+    time = _place(parsed[0], [cell * scale for cell in cells])
+    values = tuple(None if value is None else _place(value, cells) for value in parsed[1:])
+    unknown = [found for found, value in zip(values, parsed[1:], strict=True) if value is not None]
+    if time is None or None in unknown:
+        return None
+    return Columns(len(row), time, scale, values)
+
+
+def decode(
+    rows: Sequence[Any], columns: Columns, parse: Parse
+) -> list[tuple[float | None, ...]] | None:
+    """All rows as (ts, o, h, l, c, v, t); None when they have to be parsed one by one."""
+    if set(map(type, rows)) != {list} or set(map(len, rows)) != {columns.width}:
+        return None
+    cells = tuple(zip(*rows, strict=True))
+    times = cells[columns.time]
+    if frozenset(map(type, times)) not in _TIMES:
+        return None
+    try:
+        decoded: list[Sequence[float | None]] = [[int(t) * columns.time_scale for t in times]]
+        for at in columns.values:
+            column = None if at is None else _numbers(cells[at])
+            decoded.append([None] * len(rows) if column is None else column)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    bars = list(zip(*decoded, strict=True))
+    for at in (0, -1):
+        if bars[at] != tuple(parse(rows[at])):
+            return None
+    return bars
+
+
+def _numbers(column: tuple[Any, ...]) -> list[float]:
+    if not _NUMBERS.issuperset(map(type, column)):
+        raise TypeError("not plain numbers")
+    numbers = list(map(float, column))
+    if not math.isfinite(sum(numbers)):
+        raise ValueError("not finite")
+    return numbers
+
+
+def _place(value: Any, cells: list[int]) -> int | None:
+    return cells.index(value) if value in cells else None

@@ -1,0 +1,180 @@
+"""An exchange through ccxt: the adapter behind `port.Exchange` for every venue ccxt knows."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from collector.errors import BadRequest, ExchangeUnavailable, MarketsUnavailable
+from collector.exchanges.ccxt_addresses import checked_address, moved
+from collector.exchanges.ccxt_errors import sorted_error
+from collector.exchanges.ccxt_gate import Desk, gated, settings_for
+from collector.exchanges.ccxt_markets import markets_of
+from collector.exchanges.ccxt_page import page_of
+from collector.exchanges.ccxt_visit import Visit, entered
+from collector.exchanges.first_bar import BEFORE_ALL_MARKETS_MS, first_bar_ms
+from collector.exchanges.quirks import quirks_for
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from collector.clock import Clock
+    from collector.exchanges.port import BarPage, Markets, Permit
+    from collector.market.timeframe import Timeframe
+
+TIMEOUT_MS = 10_000
+
+
+class CcxtExchange:
+    """One venue, one ccxt instance. Asks the permit before every request, retries nothing.
+
+    Safe to share between the tasks of one event loop. Raises only errors of collector.errors (and
+    asyncio.CancelledError); what the permit raises comes out unchanged.
+    """
+
+    def __init__(
+        self,
+        exchange_id: str,
+        permit: Permit,
+        *,
+        clock: Clock,
+        urls: Mapping[str, str] | None = None,
+        timeout_ms: int = TIMEOUT_MS,
+    ) -> None:
+        """`urls` are COLLECTOR_EXCHANGE_URLS: exchange id to the scheme, host and port to use."""
+        self.id = exchange_id
+        self.quirks = quirks_for(exchange_id)
+        self._clock = clock
+        given = (urls or {}).get(exchange_id)
+        address = None if given is None else checked_address(exchange_id, given)
+        self._ccxt = gated(exchange_id)(settings_for(self.quirks, timeout_ms))
+        self._ccxt.desk = Desk(permit, self.quirks, clock, address)
+        if address is not None:
+            self._ccxt.urls["api"] = moved(self._ccxt.urls["api"], address)
+            if address.startswith("http://"):
+                self._ccxt.timeout_on_exit = 0  # ccxt's pause is for TLS connections to end
+        self._loading = asyncio.Lock()
+        self._listed_ms: dict[str, int | None] = {}
+        self._probes: dict[tuple[str, str, int], int | None] = {}
+
+    async def load_markets(self) -> Markets:
+        """Every market, asked from the venue. An answer without any changes nothing and raises."""
+        # In turn: ccxt would let a second caller wait for the first one's request, and cancel it.
+        async with self._loading, self._visit():
+            await self._ccxt.load_markets(True)
+        markets = markets_of(self.id, self._ccxt.markets, self._ccxt.timeframes)
+        self._remember_listings(markets)
+        return markets
+
+    def restore_markets(self, markets: Markets) -> None:
+        """Uses markets that were loaded before: no request. Raises MarketsUnavailable for none."""
+        if not markets.markets:
+            raise MarketsUnavailable(f"{self.id}: there are no stored markets to restore")
+        self._ccxt.set_markets([dict(market.raw) for market in markets.markets])
+        self._remember_listings(markets)
+
+    async def fetch_bars(
+        self, symbol: str, timeframe: Timeframe, since_ms: int, limit: int
+    ) -> BarPage:
+        """At most `limit` bars that open at or after `since_ms`, in one request.
+
+        Never more than the venue's largest page. Markets must be known: MarketsUnavailable else.
+        """
+        self._require(symbol, timeframe)
+        size = max(1, min(limit, self.quirks.largest_page))
+        since = since_ms if self.quirks.since_inclusive else max(0, since_ms - 1)
+        async with self._visit() as visit:
+            rows = await self._ccxt.fetch_ohlcv(symbol, timeframe.name, since, size)
+            return page_of(self.id, rows, visit, since_ms=since_ms, limit=size)
+
+    async def earliest_bar_ms(self, symbol: str, timeframe: Timeframe) -> int | None:
+        """When the first bar opens; None when the venue has none.
+
+        One request where the venue tells, a handful where it must be searched. A search that the
+        permit interrupts goes on, when called again, where it stopped.
+        """
+        self._require(symbol, timeframe)
+        if self.quirks.since_zero_gives_first:
+            page = await self.fetch_bars(symbol, timeframe, 0, 1)
+            return _first_open(page)
+        found = await self._search_first(symbol, timeframe)
+        self._probes = {key: value for key, value in self._probes.items() if key[0] != symbol}
+        return found
+
+    async def server_ms(self) -> int:
+        """The venue's clock."""
+        async with self._visit():
+            now = await self._ccxt.fetch_time()
+        if not isinstance(now, int) or now <= 0:
+            raise ExchangeUnavailable(f"{self.id}: the answer holds no server time")
+        return now
+
+    async def close(self) -> None:
+        """Ends its connections. The adapter is not used again."""
+        await self._ccxt.close()
+
+    async def _search_first(self, symbol: str, timeframe: Timeframe) -> int | None:
+        now_ms = self._clock.wall_ms()
+        page = self.quirks.largest_page
+
+        async def probe(rung: Timeframe, since_ms: int) -> int | None:
+            # Kept until the search ends: with a small budget it may take several turns.
+            key = (symbol, rung.name, since_ms)
+            if key not in self._probes:
+                self._probes[key] = _first_open(await self.fetch_bars(symbol, rung, since_ms, page))
+            return self._probes[key]
+
+        served, from_ms = self._ccxt.timeframes, BEFORE_ALL_MARKETS_MS
+        listed = self._listed_ms.get(symbol)
+        if self.quirks.oldest_bars is not None:
+            # Its daily bars reach further back than its minutes, so no ladder leads to these.
+            served = ()
+            from_ms = timeframe.floor(now_ms) - (self.quirks.oldest_bars - 1) * timeframe.ms
+        elif listed is not None:
+            from_ms = listed
+            found = await probe(timeframe, timeframe.floor(listed))
+            if found is not None:
+                return found
+        return await first_bar_ms(
+            probe, timeframe, served=served, page=page, from_ms=from_ms, now_ms=now_ms
+        )
+
+    @asynccontextmanager
+    async def _visit(self) -> AsyncIterator[Visit]:
+        """Whatever happens inside comes out in Collector's words, with nothing left running."""
+        visit = Visit()
+        try:
+            with entered(visit):
+                yield visit
+        except Exception as error:
+            reply = None if visit.last is None else visit.last.reply
+            found = visit.denial or sorted_error(error, self.quirks, reply, self._clock)
+            if found is error:
+                raise
+            raise found from error
+        finally:
+            await visit.end()
+        if visit.denial is not None:
+            raise visit.denial
+
+    def _require(self, symbol: str, timeframe: Timeframe) -> None:
+        known = self._ccxt.markets
+        if not known:
+            raise MarketsUnavailable(f"{self.id}: its markets are not known yet")
+        if symbol not in known:
+            near = difflib.get_close_matches(symbol, known, n=3)
+            hint = f"; did you mean {', '.join(near)}?" if near else ""
+            raise BadRequest(f"{self.id} has no market {symbol!r}{hint}")
+        if timeframe.name not in self._ccxt.timeframes:
+            served = ", ".join(self._ccxt.timeframes)
+            raise BadRequest(f"{self.id} serves no {timeframe} bars; it serves {served}")
+
+    def _remember_listings(self, markets: Markets) -> None:
+        self._listed_ms = {market.symbol: market.listed_ms for market in markets.markets}
+
+
+def _first_open(page: BarPage) -> int | None:
+    opens = [row[0] for row in page.rows if row[0] is not None]
+    return int(opens[0]) if opens else None

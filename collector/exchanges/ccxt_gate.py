@@ -1,0 +1,229 @@
+"""ccxt with a gate in it: every request asks the permit first, and every answer is told.
+
+`gated(exchange_id)` is ccxt's own class of an exchange with `Gate` in front of it. All of ccxt's
+REST requests go through `fetch2`, which awaits `throttle`; those two, and the hooks that see an
+answer before ccxt judges it, are all that is overridden.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ccxt.async_support.base.exchange import BaseExchange
+from ccxt.base.errors import BadResponse
+from ccxt.base.exchange import Exchange as SyncExchange
+
+from collector.exchanges.ccxt_catalog import ccxt_class
+from collector.exchanges.ccxt_columns import Columns, decode, learn
+from collector.exchanges.ccxt_errors import sorted_error
+from collector.exchanges.ccxt_session import open_session, tls_context
+from collector.exchanges.ccxt_visit import Errand, current_errand, current_visit
+from collector.exchanges.port import Call
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from collector.clock import Clock
+    from collector.exchanges.port import Permit
+    from collector.exchanges.quirks import Quirks
+
+_SNIPPET = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What a gate needs to know. `address` replaces the venue's own hosts."""
+
+    permit: Permit
+    quirks: Quirks
+    clock: Clock
+    address: str | None
+
+
+class Gate(BaseExchange):  # type: ignore[misc] # ccxt has no types
+    """Stands before an exchange's own class; see `gated`."""
+
+    desk: Desk
+    session: Any
+    ssl_context: Any
+
+    async def fetch2(
+        self,
+        path: str,
+        api: Any = "public",
+        method: str = "GET",
+        params: Any = None,
+        config: Any = None,
+    ) -> Any:
+        """One request: a token, an answer told to the permit, an error in Collector's words."""
+        call = self._call(path, params)
+        errand = Errand(call, lambda: self._ask(call))
+        with current_visit().running(errand):
+            try:
+                answer = await super().fetch2(path, api, method, params or {}, config or {})
+                self._refuse_broken(errand)
+            except asyncio.CancelledError:
+                # The cancellation has to come out, whatever the permit makes of the news.
+                with suppress(Exception):
+                    await self._tell(errand)
+                raise
+            except Exception as error:
+                await self._tell(errand)
+                found = sorted_error(error, self.desk.quirks, errand.reply, self.desk.clock)
+                if found is error:
+                    raise
+                raise found from error
+            await self._tell(errand)
+            return answer
+
+    async def throttle(self, cost: Any = None) -> None:
+        """Instead of ccxt's own limiter: lets the session know that a request is coming."""
+        errand = current_errand()
+        if errand is None:
+            raise RuntimeError("ccxt asked for a token outside of any request")
+        errand.announce()
+
+    async def _ask(self, call: Call) -> float:
+        """Asks the permit, in the moment before the request leaves."""
+        try:
+            await self.desk.permit.before(call)
+        except Exception as denial:
+            current_visit().denial = denial
+            raise
+        return self.desk.clock.monotonic()
+
+    def on_rest_response(self, code: int, *rest: Any) -> Any:
+        """Keeps the answer as it came. `rest`: reason, url, method, headers, body, ..."""
+        errand = current_errand()
+        if errand is not None and errand.reply is not None:
+            errand.reply = replace(errand.reply, body=rest[4])
+        return super().on_rest_response(code, *rest)
+
+    def parse_json(self, http_response: Any) -> Any:
+        parsed = super().parse_json(http_response)
+        errand = current_errand()
+        if errand is not None:
+            errand.json = parsed
+        return parsed
+
+    def parse_ohlcvs(
+        self,
+        ohlcvs: Any,
+        market: Any = None,
+        timeframe: str = "1m",
+        since: Any = None,
+        limit: Any = None,
+        tail: Any = False,
+    ) -> Any:
+        """All rows, also those ccxt would drop: one without a time has to reach quarantine."""
+        current_visit().raw_rows = ohlcvs
+        return self._decoded(ohlcvs, market) or super().parse_ohlcvs(ohlcvs, market, timeframe)
+
+    def _decoded(self, rows: Any, market: Any) -> Any:
+        """The page by columns; None when ccxt has to look at every row."""
+        if not isinstance(rows, list) or not rows or not self._parses_rows_alone():
+            return None
+
+        def parse(row: Any) -> Any:
+            return self.parse_ohlcv(row, market)
+
+        kind = (market or {}).get("type"), (market or {}).get("inverse"), type(rows[0])
+        known: dict[Any, Columns | None] = self.__dict__.setdefault("learnt_columns", {})
+        if kind not in known:
+            known[kind] = learn(rows[0], parse)
+        columns = known[kind]
+        return None if columns is None else decode(rows, columns, parse)
+
+    def _parses_rows_alone(self) -> bool:
+        """Whether the exchange leaves ccxt's way of going through a page as it is."""
+        own = super().parse_ohlcvs
+        return getattr(own, "__func__", None) is SyncExchange.parse_ohlcvs
+
+    def parse_ohlcv(self, ohlcv: Any, market: Any = None) -> Any:
+        """The six columns and the turnover, None where the venue sends none."""
+        quirks = self.desk.quirks
+        inverse = bool(market and market.get("inverse"))
+        index = quirks.inverse_turnover_index if inverse else quirks.turnover_index
+        turnover = None if index is None else self.safe_number(ohlcv, index)
+        return [*super().parse_ohlcv(ohlcv, market), turnover]
+
+    def set_markets(self, markets: Any, currencies: Any = None) -> Any:
+        """Zero markets never replace known ones."""
+        if not markets:
+            raise BadResponse(f"{self.id} listed no markets at all")
+        return super().set_markets(markets, currencies)
+
+    def open(self, lazy: bool = False) -> None:
+        if self.ssl_context is None:
+            self.ssl_context = tls_context(self.cafile)
+        # ccxt finds its event loop, and then must not make a session of its own.
+        self.own_session = False
+        super().open(lazy)
+        if self.session is None:
+            self.session = open_session(self.ssl_context, self.desk.address)
+        self.own_session = True  # so that close() ends it
+
+    def _call(self, path: str, params: Any) -> Call:
+        limit = params.get("limit") if isinstance(params, dict) else None
+        weight = self.desk.quirks.weight(path, limit if isinstance(limit, int) else None)
+        return Call(self.desk.quirks.exchange_id, path, weight)
+
+    async def _tell(self, errand: Errand) -> None:
+        """Tells the permit, to the end: a cancellation waits for it."""
+        if errand.granted_at is None:
+            return
+        answer = errand.answer(self.desk.clock.monotonic())
+        telling = asyncio.ensure_future(self.desk.permit.after(answer))
+        try:
+            await asyncio.shield(telling)
+        except asyncio.CancelledError:
+            await asyncio.gather(telling, return_exceptions=True)
+            raise
+
+    def _refuse_broken(self, errand: Errand) -> None:
+        """Raises when the answer is not what it claims to be; ccxt takes all of these for data."""
+        reply, endpoint = errand.reply, errand.call.endpoint
+        if reply is None or not 200 <= reply.status < 300:
+            status = "nothing" if reply is None else reply.status
+            raise BadResponse(f"{self.id} {endpoint} answered {status}")
+        if errand.json is None:
+            raise BadResponse(
+                f"{self.id} {endpoint} answered with what is not JSON: {reply.body[:_SNIPPET]!r}"
+            )
+        path = self.desk.quirks.lists.get(endpoint)
+        if path is not None and not isinstance(_at(errand.json, path), list):
+            raise BadResponse(
+                f"{self.id} {endpoint} answered without its list: {reply.body[:_SNIPPET]!r}"
+            )
+
+
+@cache
+def gated(exchange_id: str) -> Any:
+    """ccxt's class of an exchange with the gate in front of it."""
+    return type(f"Gated_{exchange_id}", (Gate, ccxt_class(exchange_id)), {})
+
+
+def _at(json: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        json = json.get(key) if isinstance(json, dict) else None
+    return json
+
+
+def settings_for(quirks: Quirks, timeout_ms: int) -> Mapping[str, Any]:
+    """ccxt's settings: its throttle in use, none of its own retries, only the markets needed."""
+    options: dict[str, Any] = {"maxRetriesOnFailure": 0}
+    if quirks.market_types:
+        options["fetchMarkets"] = {"types": list(quirks.market_types)}
+    return {
+        "enableRateLimit": True,
+        "timeout": timeout_ms,
+        "options": options,
+        # Nobody reads them, and a list of markets is tens of megabytes.
+        "enableLastHttpResponse": False,
+        "enableLastJsonResponse": False,
+        "enableLastResponseHeaders": False,
+    }

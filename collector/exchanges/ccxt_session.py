@@ -1,0 +1,84 @@
+"""The HTTP session that ccxt gets: one token, at most one request, never to another host.
+
+aiohttp by itself sends an idempotent request again when a kept-alive connection turns out to be
+dropped, and follows redirects: below ccxt's throttle, so that one token became two requests. A
+client middleware stands under both, on public interface only. It buys the errand's token when its
+first request is about to leave and refuses any further one; and it renames the errors that aiohttp
+would resend on, so that the job hears of a dropped connection and decides.
+"""
+
+from __future__ import annotations
+
+import ssl
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+from yarl import URL
+
+from collector.errors import ConfigError
+from collector.exchanges.ccxt_visit import Reply, current_errand
+
+if TYPE_CHECKING:
+    from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class RequestRefused(aiohttp.ClientConnectionError):
+    """A request without a token of its own was about to leave."""
+
+
+class ConnectionLost(aiohttp.ClientConnectionError):
+    """The connection broke before an answer. Unlike its cause, aiohttp does not resend on it."""
+
+
+@cache
+def tls_context(authorities: str) -> ssl.SSLContext:
+    """Trusts the authorities in a file. One for all exchanges: reading them takes 25 ms."""
+    return ssl.create_default_context(cafile=authorities)
+
+
+def open_session(tls: ssl.SSLContext, address: str | None) -> aiohttp.ClientSession:
+    """A session for one exchange. With an `address`, requests to anywhere else are refused."""
+    # No limit on connections: a request that waits for one would leave long after its token.
+    connector = aiohttp.TCPConnector(ssl=tls, limit=0)
+    return aiohttp.ClientSession(connector=connector, middlewares=(one_request_a_token(address),))
+
+
+def one_request_a_token(address: str | None) -> ClientMiddlewareType:
+    """The last gate before the wire."""
+    origin = None if address is None else URL(address).origin()
+
+    async def guard(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
+        errand = current_errand()
+        if errand is None or not errand.leave():
+            raise RequestRefused(f"no token for {request.method} {request.url}")
+        if origin is not None and request.url.origin() != origin:
+            raise ConfigError(
+                f"{errand.call.exchange_id}: a request to {request.url.host} was stopped, because "
+                f"COLLECTOR_EXCHANGE_URLS sends this exchange's requests to {origin}"
+            )
+        # Bought here and not in ccxt's throttle: the token ages, and between the two ccxt signs,
+        # builds and queues the request while others use the loop.
+        await errand.buy()
+        try:
+            response = await send(request)
+        except aiohttp.ClientConnectorError:
+            raise  # never connected; aiohttp does not resend these
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+            raise ConnectionLost(f"the connection was dropped: {error}") from error
+        # Kept now, because the body may never come and a 429 must not be lost with it.
+        errand.reply = Reply(response.status, lower_case(response.headers))
+        if response.status in _REDIRECTS:
+            response.close()
+            target = response.headers.get("Location", "nowhere")
+            raise RequestRefused(f"a redirect to {target} was not followed")
+        return response
+
+    return guard
+
+
+def lower_case(headers: Any) -> dict[str, str]:
+    """Headers under lower-case names."""
+    return {str(name).lower(): str(value) for name, value in headers.items()}

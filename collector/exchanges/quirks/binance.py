@@ -1,0 +1,62 @@
+"""Binance: spot, USD-M and COIN-M futures, and the simulated exchange that speaks spot's format.
+
+Figures are Binance's own, from its REST documentation and `exchangeInfo`. The requests window of
+the futures is their weight window: every request weighs at least 1 and no other limit is stated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from collector.exchanges.quirks.record import BanRule, Cost, Quirks, VenueWindow
+
+_MINUTE_MS = 60_000
+_SPOT_WEIGHT = VenueWindow("weight", 6_000, _MINUTE_MS)
+_FUTURES_WEIGHT = VenueWindow("weight", 2_400, _MINUTE_MS)
+# A 403 is the web application firewall; Binance says it usually holds for five minutes.
+_FIREWALL = BanRule(status=403, phrase="", wait_ms=5 * _MINUTE_MS)
+
+BINANCE = Quirks(
+    exchange_id="binance",
+    requests=VenueWindow("requests", 61_000, 5 * _MINUTE_MS),
+    windows=(_SPOT_WEIGHT,),
+    weights={"klines": Cost(2), "exchangeInfo": Cost(20), "time": Cost(1)},
+    usage_headers={"x-mbx-used-weight-1m": _SPOT_WEIGHT},
+    largest_page=1000,
+    default_page=1000,
+    since_zero_gives_first=True,
+    turnover_index=7,
+    lists={"klines": (), "exchangeInfo": ("symbols",)},
+    bans=(_FIREWALL,),
+    banned_until=r"banned until (\d{13})",
+    market_types=("spot",),
+)
+
+BINANCEUSDM = replace(
+    BINANCE,
+    exchange_id="binanceusdm",
+    requests=VenueWindow("requests", _FUTURES_WEIGHT.limit, _FUTURES_WEIGHT.period_ms),
+    windows=(_FUTURES_WEIGHT,),
+    weights={
+        # A request that names no limit is given 500 rows.
+        "klines": Cost(5, tiers=((1, 1), (100, 2), (500, 5), (1001, 10))),
+        "exchangeInfo": Cost(1),
+        "time": Cost(1),
+    },
+    usage_headers={"x-mbx-used-weight-1m": _FUTURES_WEIGHT},
+    # 499 rows for a weight of 2 are a quarter more bars a minute than 1000 rows for 5.
+    default_page=499,
+    market_types=("linear",),
+)
+
+BINANCECOINM = replace(
+    BINANCEUSDM,
+    exchange_id="binancecoinm",
+    # An open-ended request is answered with the rows nearest its end, not its start.
+    since_zero_gives_first=False,
+    # Column 7 is the volume in the base coin, and no column is in the quote currency.
+    turnover_index=None,
+    market_types=("inverse",),
+)
+
+SIMULATED = replace(BINANCE, exchange_id="simulated")

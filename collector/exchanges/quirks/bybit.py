@@ -1,0 +1,24 @@
+"""Bybit, v5."""
+
+from __future__ import annotations
+
+from collector.exchanges.quirks.record import BanRule, Cost, Quirks, VenueWindow
+
+BYBIT = Quirks(
+    exchange_id="bybit",
+    requests=VenueWindow("requests", 600, 5_000),
+    weights={"v5/market/kline": Cost(1)},
+    largest_page=1000,
+    default_page=1000,
+    newest_first=True,
+    turnover_index=6,
+    # An inverse contract is one dollar: its count of contracts is the turnover.
+    inverse_turnover_index=5,
+    lists={
+        "v5/market/kline": ("result", "list"),
+        "v5/market/instruments-info": ("result", "list"),
+    },
+    bans=(BanRule(status=403, phrase="access too frequent", wait_ms=600_000),),
+    # Options have no bars, and asking for them costs six requests.
+    market_types=("spot", "linear", "inverse"),
+)

@@ -1,0 +1,96 @@
+"""The shape of a venue's quirks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class VenueWindow:
+    """A limit as the venue states it: at most `limit` of `unit` in any `period_ms`."""
+
+    unit: Literal["requests", "weight"]
+    limit: int
+    period_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a venue counts for one request to an endpoint.
+
+    `tiers` are (first limit, weight), smallest first, for endpoints that charge by the size of the
+    page; a request that names no limit is charged `weight`.
+    """
+
+    weight: int
+    tiers: tuple[tuple[int, int], ...] = ()
+
+    def of(self, limit: int | None) -> int:
+        if limit is None:
+            return self.weight
+        reached = [weight for first, weight in self.tiers if limit >= first]
+        return reached[-1] if reached else self.weight
+
+
+@dataclass(frozen=True, slots=True)
+class BanRule:
+    """An answer that means everyone must stop, and for how long when it does not say.
+
+    `phrase` stands in the body, in lower case; empty matches any body.
+    """
+
+    status: int
+    phrase: str
+    wait_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quirks:
+    """How one venue counts, pages and bans. Data only; nothing here acts."""
+
+    exchange_id: str
+    requests: VenueWindow
+    """How many requests the venue allows."""
+    windows: tuple[VenueWindow, ...] = ()
+    """Its further limits."""
+    weights: Mapping[str, Cost] = field(default_factory=dict)
+    """By endpoint, in the venue's own units. Anything else weighs 1."""
+    usage_headers: Mapping[str, VenueWindow] = field(default_factory=dict)
+    """Headers (lower case) in which the venue says what it has counted, and in which window."""
+
+    largest_page: int = 100
+    """More bars than this in one request and the venue cuts or refuses."""
+    default_page: int = 100
+    """What to ask for when nobody says: the most bars for the budget."""
+    newest_first: bool = False
+    """The order at the source. A BarPage is oldest first whatever this says."""
+    since_inclusive: bool = True
+    """Whether a bar that opens exactly at `since` is sent."""
+    sends_running_bar: bool = True
+    """Whether the last bar may still change."""
+    oldest_bars: int | None = None
+    """Only this many of the latest bars are served at all."""
+    since_zero_gives_first: bool = False
+    """Whether asking from 1970 answers with the market's first bars."""
+    turnover_index: int | None = None
+    """The raw row's column of turnover in quote currency."""
+    inverse_turnover_index: int | None = None
+    """The same for inverse contracts, whose columns mean other things."""
+    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Where an endpoint's list stands in its answer. An answer without it is broken."""
+
+    bans: tuple[BanRule, ...] = ()
+    banned_until: str | None = None
+    """A pattern whose first group is the epoch ms at which a ban ends, found in the body."""
+
+    market_types: tuple[str, ...] = ()
+    """What ccxt should load markets of; empty leaves it to ccxt."""
+
+    def weight(self, endpoint: str, limit: int | None) -> int:
+        """What the venue counts for a request that asks `endpoint` for `limit` rows."""
+        cost = self.weights.get(endpoint)
+        return 1 if cost is None else cost.of(limit)

@@ -1,0 +1,220 @@
+"""The simulated exchange as a server on this machine's loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from typing import TYPE_CHECKING, Self
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+
+from collector.clock import SystemClock
+from collector.exchanges.simulated.ask import Ask, Outcome, refusal
+from collector.exchanges.simulated.control import Control
+from collector.exchanges.simulated.faults.answers import banned
+from collector.exchanges.simulated.faults.book import FaultBook
+from collector.exchanges.simulated.gate import Gate, Limit
+from collector.exchanges.simulated.journal import Entry, Journal
+from collector.exchanges.simulated.listing import listings
+from collector.exchanges.simulated.venue import Venue, weight_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from collector.clock import Clock
+    from collector.exchanges.simulated.faults.record import Fault
+    from collector.exchanges.simulated.gate import Verdict
+    from collector.exchanges.simulated.listing import Listing
+    from collector.exchanges.simulated.truth import Truth
+
+HOST = "127.0.0.1"  # Loopback only: it has no business on a network.
+_API = "/api/v3/"
+_MINUTE_MS = 60_000
+_ABORTS = struct.pack("ii", 1, 0)  # Linger for zero seconds: closing sends a reset.
+
+
+class SimulatedExchange:
+    """A running exchange: `async with SimulatedExchange() as exchange: exchange.url`.
+
+    `port` 0 takes a free one. The exchange's now is the clock's, `offset_ms` ahead. `offset_ms`,
+    `faults` and `journal` may be used from the same event loop while it runs; other processes use
+    /sim.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        listed: Iterable[Listing] | None = None,
+        seed: int = 7,
+        limit: Limit | None = None,
+        faults: Iterable[Fault] = (),
+        clock: Clock | None = None,
+        offset_ms: int = 0,
+        journal_path: Path | None = None,
+    ) -> None:
+        self._clock: Clock = SystemClock() if clock is None else clock
+        self._port = port
+        self.offset_ms = offset_ms
+        # Arrivals are told by the monotonic clock, hung on the date of the start.
+        self._started_ms = self.now_ms() - self._clock.monotonic() * 1000
+        self.journal = Journal(journal_path)
+        self.faults = FaultBook(seed, self._clock.monotonic)
+        self.faults.add(*faults)
+        self.gate = Gate(limit or Limit())
+        self._venue = Venue(tuple(listings() if listed is None else listed), seed, self.faults)
+        self._control = Control(self._venue, self.faults, self.journal)
+        self._weights = (0, 0)
+        self._closing = asyncio.Event()
+        self._runner: web.ServerRunner | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it answers, without a slash at the end."""
+        return f"http://{HOST}:{self._port}"
+
+    @property
+    def truth(self) -> Truth:
+        """The clean and final history that this exchange spoils."""
+        return self._venue.truth
+
+    def now_ms(self) -> int:
+        """The exchange's date."""
+        return self._clock.wall_ms() + self.offset_ms
+
+    async def start(self) -> None:
+        """Listens; `url` is right from here on. Raises OSError when the port is taken."""
+        server = web.Server(self._serve, access_log=None, handler_cancellation=True)
+        self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, HOST, self._port, backlog=1024).start()
+        except OSError:
+            await self.stop()
+            raise
+        self._port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Ends every connection, those that hang too."""
+        self._closing.set()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+        self.journal.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        await self.stop()
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path.startswith("/sim/"):
+            return await self._control.answer(request)
+        at_ms = self._arrival_ms()
+        endpoint = request.path.removeprefix(_API)
+        ask = Ask(
+            number=self.journal.next_seq,
+            endpoint=endpoint,
+            now_ms=self.now_ms(),
+            query=_query(request.rel_url.raw_query_string),
+        )
+        weight = weight_of(endpoint, one_market=ask.symbol is not None)
+        verdict = self.gate.admit(at_ms, weight)
+        self.journal.arrive(_entry(request, ask, at_ms, weight, verdict))
+        used = self._used_weight(ask.now_ms, weight)
+        if verdict.status == 200:
+            outcome, struck = await self._venue.answer(ask)
+        else:
+            outcome, struck = _refused(verdict, ask.now_ms), ()
+        if outcome.ban_seconds:
+            self.gate.ban(self._arrival_ms(), outcome.ban_seconds)
+        if outcome.delay_ms:
+            await asyncio.sleep(outcome.delay_ms / 1000)
+        told = outcome.status if outcome.ending in ("whole", "cut") else 0
+        self.journal.answer(ask.number, told, self._arrival_ms(), outcome.rows, struck)
+        return await self._send(request, outcome, used)
+
+    async def _send(
+        self, request: web.BaseRequest, outcome: Outcome, used: int
+    ) -> web.StreamResponse:
+        if outcome.ending == "hang":
+            await self._closing.wait()
+        if outcome.ending in ("hang", "reset"):
+            _reset(request)
+            return web.Response()
+        headers = {
+            "Content-Type": outcome.content_type,
+            "X-MBX-USED-WEIGHT-1M": str(used),
+            **outcome.headers,
+        }
+        if outcome.ending == "whole":
+            return web.Response(body=outcome.body, status=outcome.status, headers=headers)
+        headers["Content-Length"] = str(len(outcome.body))
+        response = web.StreamResponse(status=outcome.status, headers=headers)
+        await response.prepare(request)
+        await response.write(outcome.body[: len(outcome.body) // 2])
+        if request.transport is not None:
+            request.transport.close()
+        return response
+
+    def _arrival_ms(self) -> float:
+        return self._started_ms + self._clock.monotonic() * 1000
+
+    def _used_weight(self, now_ms: int, weight: int) -> int:
+        """Weight used in this minute of the clock, which is how Binance counts it."""
+        minute = now_ms // _MINUTE_MS
+        counted, used = self._weights
+        self._weights = (minute, used + weight if minute == counted else weight)
+        return self._weights[1]
+
+
+def _entry(
+    request: web.BaseRequest, ask: Ask, at_ms: float, weight: int, verdict: Verdict
+) -> Entry:
+    return Entry(
+        seq=ask.number,
+        at_ms=round(at_ms, 3),
+        method=request.method,
+        path=request.path,
+        symbol=ask.symbol,
+        interval=ask.interval,
+        start_ms=_number(ask, "startTime"),
+        end_ms=_number(ask, "endTime"),
+        limit=_number(ask, "limit"),
+        weight=weight,
+        violation=verdict.violation,
+    )
+
+
+def _query(text: str) -> dict[str, str]:
+    """The parameters of a request; the usual ones hold nothing that is encoded."""
+    if "%" in text or "+" in text:
+        return dict(parse_qsl(text))
+    return dict(pair.split("=", 1) for pair in text.split("&") if "=" in pair)
+
+
+def _number(ask: Ask, name: str) -> int | None:
+    text = ask.query.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
+def _refused(verdict: Verdict, now_ms: int) -> Outcome:
+    wait_s = verdict.retry_after_s
+    if verdict.status == 418:
+        return banned(now_ms + wait_s * 1000, wait_s)
+    return refusal(429, -1003, "Too many requests; please slow down.", wait_s)
+
+
+def _reset(request: web.BaseRequest) -> None:
+    transport = request.transport
+    if transport is None:
+        return
+    connection = transport.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORTS)
+    transport.abort()

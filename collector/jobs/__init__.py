@@ -1,0 +1,1 @@
+"""Jobs: what is to be done, who may do it, and until when."""

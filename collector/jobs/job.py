@@ -1,0 +1,142 @@
+"""The job: a frozen picture of its document, and the specification of a new one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from collector.jobs import schedule as schedules
+from collector.jobs.states import State, Status
+from collector.market.timeframe import Timeframe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bson import ObjectId
+
+DEFAULT_PRIORITY = 60
+PRIORITIES = {
+    "markets_refresh": 10,
+    "gap_backfill": 20,
+    "ohlcv_incremental": 50,
+    "ohlcv_backfill": 70,
+    "compact": 80,
+}
+"""Lower goes first: gaps before new bars, new bars before old history."""
+
+EXCHANGE_DUTIES = ("markets_refresh", "compact")
+"""The jobs that every exchange has, whatever is collected from it."""
+
+INTERVALS_MS = {"markets_refresh": 12 * 3_600_000, "compact": 3_600_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """How far a job has come. Everything before `since_ms` is durable in the store."""
+
+    since_ms: int = 0
+    until_ms: int | None = None
+    page: int = 0
+    last_ts: int = 0
+    done: bool = False
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any] | None) -> Cursor:
+        known = {name: (document or {}).get(name) for name in cls.__slots__}
+        return cls(**{name: value for name, value in known.items() if value is not None})
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "since_ms": self.since_ms,
+            "until_ms": self.until_ms,
+            "page": self.page,
+            "last_ts": self.last_ts,
+            "done": self.done,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """A job to be. `params` belongs to its handler."""
+
+    exchange_id: str
+    type: str
+    symbol: str | None = None
+    timeframe: str | None = None
+    schedule: schedules.Schedule | None = None
+    priority: int | None = None
+    cursor: Cursor = field(default_factory=Cursor)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    first_run_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.priority is not None and not 0 <= self.priority <= 1000:
+            raise ValueError("priority must be between 0 and 1000")
+        if self.timeframe is not None:
+            Timeframe.parse(self.timeframe)
+
+    @property
+    def unique_key(self) -> str:
+        """One live job per exchange, type, symbol, timeframe; for gap jobs the interval too."""
+        parts = [self.exchange_id, self.type, self.symbol or "", self.timeframe or ""]
+        if self.type == "gap_backfill":
+            parts += [str(self.cursor.since_ms), str(self.cursor.until_ms)]
+        return "|".join(parts)
+
+    @property
+    def effective_schedule(self) -> schedules.Schedule:
+        """What was asked for, else what suits the type."""
+        if self.schedule is not None:
+            return self.schedule
+        if self.type == "ohlcv_incremental" and self.timeframe:
+            return schedules.BarClose(Timeframe.parse(self.timeframe))
+        if self.type in INTERVALS_MS:
+            return schedules.Interval(INTERVALS_MS[self.type])
+        return schedules.Once()
+
+    @property
+    def effective_priority(self) -> int:
+        if self.priority is not None:
+            return self.priority
+        return PRIORITIES.get(self.type, DEFAULT_PRIORITY)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job document as it was at one moment."""
+
+    id: ObjectId
+    exchange_id: str
+    type: str
+    symbol: str | None
+    timeframe: str | None
+    status: Status
+    state: State
+    schedule: schedules.Schedule
+    priority: int
+    next_run_at: int
+    cursor: Cursor
+    fence: int
+    attempt: int
+    params: Mapping[str, Any]
+    document: Mapping[str, Any] = field(repr=False, compare=False)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Job:
+        return cls(
+            id=document["_id"],
+            exchange_id=document["exchange_id"],
+            type=document["type"],
+            symbol=document.get("symbol"),
+            timeframe=document.get("timeframe"),
+            status=Status(document["status"]),
+            state=State(document["state"]),
+            schedule=schedules.parse(document.get("schedule")),
+            priority=document["priority"],
+            next_run_at=document["next_run_at"],
+            cursor=Cursor.from_document(document.get("cursor")),
+            fence=document.get("fence", 0),
+            attempt=document.get("attempt", 0),
+            params=document.get("params") or {},
+            document=document,
+        )

@@ -1,0 +1,1 @@
+"""The vocabulary of markets: pure values, no driver, no network, no asyncio."""

@@ -1,0 +1,35 @@
+"""Every metric name, once, as Prometheus client objects."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Gauge, Histogram
+
+RATE_LIMIT_SATURATED = Counter(
+    "collector_rate_limit_saturated_total", "Times the budget was spent", ["exchange"]
+)
+TOKENS_DENIED = Counter(
+    "collector_tokens_denied_total", "Tokens denied, by reason", ["exchange", "reason"]
+)
+TOKENS_STALE = Counter(
+    "collector_tokens_stale_total", "Tokens that arrived too late to be spent safely", ["exchange"]
+)
+BANNED_UNTIL = Gauge(
+    "collector_banned_until", "Epoch seconds until which the exchange is blocked", ["exchange"]
+)
+LEASE_LOST = Counter("collector_lease_lost_total", "Leases this process lost")
+JOBS_RESCUED = Counter(
+    "collector_jobs_rescued_total", "Jobs taken over from a worker that stopped renewing"
+)
+JOBS_SET_ASIDE = Counter(
+    "collector_jobs_set_aside_total", "Jobs set aside because their workers kept dying"
+)
+REQUESTS = Counter(
+    "collector_requests_total", "Requests sent to exchanges", ["exchange", "endpoint", "outcome"]
+)
+REQUEST_SECONDS = Histogram(
+    "collector_request_seconds", "Time an exchange took to answer", ["exchange", "endpoint"]
+)
+BARS_WRITTEN = Counter(
+    "collector_bars_written_total", "Bars made durable", ["exchange", "timeframe"]
+)
+DATABASE_OUTAGES = Counter("collector_database_outages_total", "Times MongoDB became unreachable")

@@ -1,0 +1,1 @@
+"""MongoDB: the client, the server's clock, the schema's number and an embedded mongod."""

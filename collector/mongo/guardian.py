@@ -1,0 +1,201 @@
+"""Keeps one mongod running for as long as its owner lives, and ends it when the owner is gone.
+
+Run as a program of its own. Its standard input is the leash: a pipe whose other end only the
+owner holds, so the kernel reports the owner's death however it dies. Three things can happen:
+
+    the leash closes       mongod is asked to shut down, and killed when it does not
+    mongod dies            it is started again on the same port, unless it keeps dying
+    this process dies      on Linux the kernel asks mongod to shut down (PR_SET_PDEATHSIG)
+
+Everything here is the standard library, and the file is run by its path: importing the package
+would make every start of the database wait for imports that the guardian never uses.
+
+One thread only. PR_SET_PDEATHSIG fires when the *thread* that forked mongod ends, so a fork from
+any thread but the main one would end mongod early.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ENDED, NEVER_STARTED, GAVE_UP = 0, 3, 4  # exit codes
+
+GRACE_SECONDS = 10.0
+MAX_DEATHS = 3
+DEATHS_WITHIN_SECONDS = 60.0
+
+_LEASH = 0
+_END_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+_PR_SET_PDEATHSIG = 1
+
+
+class Orders(NamedTuple):
+    """What to run and which files stand for it; one command line argument."""
+
+    argv: list[str]
+    log: str
+    announcement: str
+    lock_fd: int
+    log_limit_bytes: int
+    log_check_seconds: float
+
+    def encode(self) -> str:
+        return json.dumps(self._asdict())
+
+    @classmethod
+    def decode(cls, text: str) -> Orders:
+        return cls(**json.loads(text))
+
+
+class Guardian:
+    """One mongod, its deaths so far, and whether the owner has called it ready."""
+
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+        self._wake = _wake_on(signal.SIGCHLD, *_END_SIGNALS)
+        self._ready = False
+        self._owner_gone = False
+        self._deaths: list[float] = []
+        self._mongod = self._spawn()
+
+    def keep(self) -> int:
+        """Returns an exit code once mongod is gone for good."""
+        try:
+            while True:
+                if self._asked_to_end():
+                    return ENDED
+                if self._mongod.poll() is not None and (code := self._revive()):
+                    return code
+                self._limit_log()
+        finally:
+            self._withdraw()
+            self._end_mongod()
+
+    def _asked_to_end(self) -> bool:
+        """Waits for news: the owner's word, the owner's end, a signal, or time for the log."""
+        sources = [_LEASH, self._wake]
+        readable, _, _ = select.select(sources, [], [], self._orders.log_check_seconds)
+        if _LEASH in readable:
+            self._owner_gone = not os.read(_LEASH, 64)
+            self._ready = True
+        told = self._wake in readable and not _END_SIGNALS.isdisjoint(os.read(self._wake, 512))
+        return self._owner_gone or told
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self._orders.argv,
+            stdin=subprocess.DEVNULL,
+            # mongod holds the lock too: the home is free when it is gone and not a moment before.
+            pass_fds=(self._orders.lock_fd,),
+            preexec_fn=_die_with_this_process(),
+        )
+
+    def _revive(self) -> int | None:
+        """Starts a dead mongod again, or says with which code to leave."""
+        self._say(f"mongod {self._mongod.pid} {_manner_of_death(self._mongod.returncode)}")
+        if not self._ready:
+            return NEVER_STARTED
+        now = time.monotonic()
+        self._deaths = [then for then in self._deaths if now - then < DEATHS_WITHIN_SECONDS]
+        self._deaths.append(now)
+        if len(self._deaths) >= MAX_DEATHS:
+            self._say(
+                f"giving up: mongod died {MAX_DEATHS} times"
+                f" within {DEATHS_WITHIN_SECONDS:.0f} seconds"
+            )
+            return GAVE_UP
+        self._mongod = self._spawn()
+        self._say(f"started mongod again, pid {self._mongod.pid}")
+        return None
+
+    def _end_mongod(self) -> None:
+        """Asks for a clean shutdown, and kills after the grace period."""
+        if self._mongod.poll() is not None:
+            return
+        self._mongod.terminate()
+        try:
+            self._mongod.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._say(f"mongod did not shut down within {GRACE_SECONDS:.0f} seconds: killing it")
+            self._mongod.kill()
+            self._mongod.wait()
+
+    def _withdraw(self) -> None:
+        """Takes back what the owner told the world, before the database goes."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._orders.announcement)
+        if self._owner_gone:
+            # A newcomer now waits for the lock instead of reading that someone has it.
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._orders.lock_fd, 0)
+
+    def _limit_log(self) -> None:
+        # Before it is ready mongod may not have its signal handlers yet, and SIGUSR1 would kill it.
+        if not self._ready:
+            return
+        log = self._orders.log
+        # A log that was deleted or a full disk is no reason to end the database.
+        with contextlib.suppress(OSError):
+            if os.stat(log).st_size >= self._orders.log_limit_bytes:
+                os.replace(log, f"{log}.1")
+                _write_output_to(log)
+                self._mongod.send_signal(signal.SIGUSR1)
+
+    def _say(self, words: str) -> None:
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        with contextlib.suppress(OSError):
+            print(f"{stamp} guardian: {words}", file=sys.stderr, flush=True)
+
+
+def _write_output_to(log: str) -> None:
+    fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for standard in (1, 2):
+        os.dup2(fd, standard)
+    os.close(fd)
+
+
+def _wake_on(*signals: signal.Signals) -> int:
+    """A descriptor that becomes readable, with the signal's number, when one arrives."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    for number in signals:
+        signal.signal(number, lambda *_: None)
+    return reader
+
+
+def _die_with_this_process() -> Callable[[], None] | None:
+    """What the child does between fork and exec so that it cannot outlive this process."""
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None).prctl  # looked up here: a forked child should do as little as it can
+    guardian = os.getpid()
+
+    def die_with_guardian() -> None:
+        prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
+        if os.getppid() != guardian:  # it died before the request was in place
+            os._exit(1)
+
+    return die_with_guardian
+
+
+def _manner_of_death(returncode: int) -> str:
+    if returncode >= 0:
+        return f"exited with code {returncode}"
+    return f"was killed by {signal.Signals(-returncode).name}"
+
+
+if __name__ == "__main__":
+    sys.exit(Guardian(Orders.decode(sys.argv[1])).keep())

@@ -1,0 +1,132 @@
+"""Longer bars from shorter ones.
+
+The input lies on a uniform grid, so a window is a row of a reshaped column and nothing has to be
+searched: the windows without a gap are aggregated by strides over whole columns, and only those
+that hold a gap are looked at one by one, which is again a few operations over all of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collector.market.candles import BAR, MISSING, NO_TRADE, PARTIAL, CandleBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
+    from collector.market.timeframe import Timeframe
+
+_BLOCK = 16_384
+"""Windows aggregated at a time: their bars stay in the cache while every stride passes over them.
+A year of 1m to 5m, 15m and 1h is 1.5x as fast as with strides over whole columns."""
+
+
+def resample(batch: CandleBatch, source: Timeframe, target: Timeframe) -> CandleBatch:
+    """The full `target` windows of a uniform grid of `source` bars; partial edges are left out.
+
+    `batch` is ascending, one row a slot, as `calendar` makes it; ValueError when slots are missing.
+    o is the first, h the greatest, l the least, c the last, v and t the sums, of the window's bars;
+    its fillers lend no price. A window with a gap in it is PARTIAL; a window of fillers is one.
+    """
+    bars = _bars_per_window(source, target)
+    whole = _whole_windows(batch, source, target, bars)
+    if not len(whole):
+        return whole
+    longer = _aggregate(whole, bars, source.ms)
+    if whole.gap.any():
+        _mend(longer, whole, bars)
+    return longer
+
+
+def resample_each(
+    batch: CandleBatch, source: Timeframe, targets: Collection[Timeframe]
+) -> dict[Timeframe, CandleBatch]:
+    """All `targets`, each from the longest one below it that divides it."""
+    done = {source: batch}
+    for target in sorted(set(targets) - {source}):
+        base = max(made for made in done if _divides(made, target))
+        done[target] = resample(done[base], base, target)
+    return {target: done[target] for target in targets}
+
+
+def _divides(source: Timeframe, target: Timeframe) -> bool:
+    return target.ms % source.ms == 0 and source.aligned(target.floor(0))
+
+
+def _bars_per_window(source: Timeframe, target: Timeframe) -> int:
+    if not _divides(source, target):
+        raise ValueError(f"{target} bars cannot be made of {source} bars")
+    return target.ms // source.ms
+
+
+def _whole_windows(
+    batch: CandleBatch, source: Timeframe, target: Timeframe, bars: int
+) -> CandleBatch:
+    if not len(batch):
+        return batch
+    first, last = int(batch.ts[0]), int(batch.ts[-1])
+    # Times ascend and are aligned, so their number alone tells that none is left out.
+    if last - first != (len(batch) - 1) * source.ms:
+        raise ValueError("resampling needs a uniform grid: fill the calendar first")
+    start = first if target.aligned(first) else target.next_open(first)
+    skip = (start - first) // source.ms
+    windows = max(0, len(batch) - skip) // bars
+    return batch.take(slice(skip, skip + windows * bars))
+
+
+def _aggregate(whole: CandleBatch, bars: int, step_ms: int) -> CandleBatch:
+    windows = len(whole) // bars
+    # One allocation for all columns: a large one comes in large pages, which are quick to get.
+    o, h, low, c, v, t = np.empty((6, windows))
+    o[:] = whole.o[::bars]
+    c[:] = whole.c[bars - 1 :: bars]
+    _reduce(np.maximum, whole.h, bars, h)
+    _reduce(np.minimum, whole.l, bars, low)
+    _reduce(np.add, whole.v, bars, v)
+    _reduce(np.add, whole.t, bars, t)
+    ts = np.arange(whole.ts[0], whole.ts[-1] + 1, bars * step_ms)
+    return CandleBatch(ts, o, h, low, c, v, t, np.zeros(windows, dtype=np.int8))
+
+
+def _reduce(
+    operation: np.ufunc, column: NDArray[np.float64], bars: int, totals: NDArray[np.float64]
+) -> None:
+    """Every window's total. Long strides over the column beat short loops over the windows."""
+    if bars == 1:
+        totals[:] = column
+        return
+    for start in range(0, len(totals), _BLOCK):
+        total = totals[start : start + _BLOCK]
+        block = column[start * bars : (start + _BLOCK) * bars]
+        operation(block[::bars], block[1::bars], out=total)
+        for at in range(2, bars):
+            operation(total, block[at::bars], out=total)
+
+
+def _mend(longer: CandleBatch, whole: CandleBatch, bars: int) -> None:
+    """Redoes the windows that hold a gap, in place."""
+    windows: NDArray[np.intp] = np.flatnonzero(whole.gap != BAR) // bars
+    windows = windows[np.append(True, windows[1:] != windows[:-1])]
+    gap = whole.gap.reshape(-1, bars)[windows]
+
+    def column(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return values.reshape(-1, bars)[windows]
+
+    bar = (gap != NO_TRADE) & (gap != MISSING)
+    some = bar.any(axis=1)
+    rows = np.arange(len(windows))
+    # Where every row is a filler they are all alike, and any of them will do.
+    first = np.argmax(bar, axis=1)
+    last = np.where(some, bars - 1 - np.argmax(bar[:, ::-1], axis=1), 0)
+    lends = bar | ~some[:, None]
+    longer.o[windows] = column(whole.o)[rows, first]
+    longer.h[windows] = np.where(lends, column(whole.h), -np.inf).max(axis=1)
+    longer.l[windows] = np.where(lends, column(whole.l), np.inf).min(axis=1)
+    longer.c[windows] = column(whole.c)[rows, last]
+    longer.t[windows] = np.where(lends, column(whole.t), 0.0).sum(axis=1)
+    reason = np.where(((gap & MISSING) != 0).any(axis=1), MISSING, NO_TRADE)
+    longer.gap[windows] = np.where(some, reason | PARTIAL, reason)

@@ -1,0 +1,177 @@
+"""Settings: one tree, read from `collector.yaml`, overridden by environment.
+
+The file is `--config`, else `./collector.yaml`, else `$COLLECTOR_HOME/collector.yaml`. Names in the
+environment are `COLLECTOR_` and the field, sections joined by two underscores:
+`COLLECTOR_WORKER__CONCURRENCY=16`. Rooms never see this module; they get their own small records.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from collector.errors import ConfigError
+from collector.market.timeframe import Timeframe
+
+
+class Section(BaseModel):
+    """A part of the file. Unknown keys are refused: a misspelt limit must not pass as no limit."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WindowSettings(Section):
+    unit: Literal["requests", "weight"] = "requests"
+    limit: int = Field(ge=1)
+    period_ms: int = Field(ge=1)
+    priority_reserve: int = Field(default=0, ge=0)
+
+
+class ExchangeSettings(Section):
+    """A connector to be seeded. What is left out comes from the venue's own figures."""
+
+    rate_limit: int | None = Field(default=None, ge=1)
+    rate_limit_period_ms: int | None = Field(default=None, ge=1)
+    algorithm: Literal["sliding_window", "fixed_window"] | None = None
+    windows: list[WindowSettings] | None = None
+    max_concurrent_jobs: int | None = Field(default=None, ge=1)
+    priority_reserve: int | None = Field(default=None, ge=0)
+    reserve_threshold: float | None = Field(default=None, ge=0, le=1)
+    notes: str | None = None
+
+
+class StreamSettings(Section):
+    """One configured `{exchange, symbol, timeframe}`; becomes an incremental and a backfill job."""
+
+    exchange: str
+    symbol: str
+    timeframe: str
+    since: datetime | None = None
+    """UTC unless it says otherwise; without it history starts at the first bar."""
+    backfill: bool = True
+
+    @field_validator("timeframe")
+    @classmethod
+    def _is_timeframe(cls, value: str) -> str:
+        return Timeframe.parse(value).name
+
+    @property
+    def since_ms(self) -> int:
+        if self.since is None:
+            return 0
+        date = self.since if self.since.tzinfo else self.since.replace(tzinfo=UTC)
+        return round(date.timestamp() * 1000)
+
+
+class WorkerSettings(Section):
+    concurrency: int = Field(default=100, ge=1, le=1000)
+    exchanges: list[str] = Field(default_factory=list)
+    """Work only for these; empty means all."""
+    lease_ttl_ms: int = Field(default=30_000, ge=300)
+    poll_seconds: float = Field(default=2.0, gt=0)
+    token_patience_seconds: float = Field(default=1.5, ge=0)
+    """A token that comes this soon is waited for in place; for a later one the job steps back."""
+
+
+class GlobalLimitSettings(Section):
+    """The optional limiter over all exchanges together, for the sake of our own machines."""
+
+    rate_limit: int = Field(ge=1)
+    rate_limit_period_ms: int = Field(default=1000, ge=1)
+
+
+class ServerSettings(Section):
+    """Where the API listens. Any address but loopback needs `api_keys`."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65_535)
+    """0 takes a free one."""
+
+
+class LoggingSettings(Section):
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = "INFO"
+    format: Literal["auto", "text", "json"] = "auto"
+
+
+class Settings(BaseSettings):
+    """Everything one can set."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="COLLECTOR_", env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    home: Path = Field(default_factory=lambda: Path.home() / ".local" / "share" / "collector")
+    mongo_uri: str | None = None
+    mongo_db: str = "collector"
+    data: str | None = None
+    exchange_urls: dict[str, str] = Field(default_factory=dict)
+    exchanges: dict[str, ExchangeSettings] = Field(default_factory=dict)
+    streams: list[StreamSettings] = Field(default_factory=list)
+    worker: WorkerSettings = Field(default_factory=WorkerSettings)
+    server: ServerSettings = Field(default_factory=ServerSettings)
+    api_keys: SecretStr | None = None
+    """`role:sha256hex,...`; the keys themselves are stored nowhere."""
+    global_limit: GlobalLimitSettings | None = None
+    logging: LoggingSettings = Field(default_factory=LoggingSettings)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Environment wins over the file, whose content arrives as arguments."""
+        return env_settings, init_settings
+
+    @field_validator("home")
+    @classmethod
+    def _expanded(cls, value: Path) -> Path:
+        return value.expanduser()
+
+    @property
+    def data_root(self) -> str:
+        return self.data or str(self.home / "data")
+
+
+def load(config: Path | None = None) -> Settings:
+    """Reads file and environment. Raises ConfigError with one line per mistake."""
+    path = config or _default_file()
+    content = _read(path) if path else {}
+    try:
+        return Settings(**content)
+    except ValidationError as error:
+        where = str(path) if path else "the environment"
+        lines = [
+            f"{'.'.join(str(part) for part in issue['loc'])}: {issue['msg']}"
+            for issue in error.errors()
+        ]
+        raise ConfigError(f"{where}: " + "; ".join(lines)) from error
+
+
+def _default_file() -> Path | None:
+    home = Path(os.environ.get("COLLECTOR_HOME") or Path.home() / ".local" / "share" / "collector")
+    candidates = (Path("collector.yaml"), home / "collector.yaml")
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML: {error}") from error
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path} must hold keys and values, not a {type(content).__name__}")
+    return content

@@ -1,0 +1,110 @@
+"""What the store needs from whatever keeps its bytes: a local disk now, an object store later.
+
+Objects are named by `/`-separated paths below the store's root. Nobody ever sees half an object:
+it appears whole, or not at all.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+from collector.errors import RetryLater, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+
+class Fault(StrEnum):
+    """The moments of a write at which a test may raise, or end the process."""
+
+    BEFORE_WRITE = "before_write"
+    MID_WRITE = "mid_write"
+    BEFORE_FSYNC = "before_fsync"
+    BEFORE_RENAME = "before_rename"
+    AFTER_RENAME = "after_rename"
+    BEFORE_DIR_FSYNC = "before_dir_fsync"
+    AFTER_WRITE = "after_write"
+    BEFORE_DELETE = "before_delete"
+    AFTER_DELETE = "after_delete"
+
+
+if TYPE_CHECKING:
+    FaultHook = Callable[[Fault, str], None]
+
+
+class Swapped(RetryLater):
+    """Someone else replaced the object in the meantime. Nothing was changed: start again."""
+
+    code = "store_swapped"
+
+
+class Vanished(StoreError):
+    """The object was there when it was listed and is gone now: it was merged. List again."""
+
+
+class Corrupt(StoreError):
+    """The object is there and is not what was written."""
+
+    def __init__(self, path: str, why: object) -> None:
+        super().__init__(f"{path} is damaged: {why}")
+        self.path = path
+
+
+class Draft(Protocol):
+    """A large object being written out of sight. It appears at `commit`, or never."""
+
+    path: str
+    sink: Any
+    """A binary file to write to."""
+
+    def checkpoint(self) -> None:
+        """Called between two pieces of the object; where tests interrupt a long write."""
+
+    def finish(self) -> None:
+        """No more bytes: makes what was written durable. Call once, before `sha256`."""
+
+    def sha256(self) -> str:
+        """The digest of the finished object, as sha256sum prints it."""
+
+    def commit(self, expected: str | None, companion: tuple[str, bytes] | None = None) -> None:
+        """Replaces the object that `expected` names, and the companion just before it.
+
+        `expected` is what `Storage.stamp` said when the old object was read, None for no object.
+        Raises Swapped, with nothing changed, when that object is no longer the one there.
+        """
+
+
+class Storage(Protocol):
+    """Bytes by name. Every error of the medium arrives as StoreError."""
+
+    def write_atomic(self, path: str, data: bytes) -> None:
+        """Makes the whole object durable under its name before it returns."""
+
+    def draft(self, path: str) -> AbstractContextManager[Draft]:
+        """A draft of a large object; leaving the context without `commit` throws it away."""
+
+    def open(self, path: str) -> Any:
+        """A pyarrow file to read from at any place. Raises Vanished when there is none."""
+
+    def read(self, path: str) -> bytes:
+        """The whole object. Raises Vanished when there is none."""
+
+    def stamp(self, path: str) -> str | None:
+        """Something that changes whenever the object does; None when there is no object."""
+
+    def names(self, folder: str) -> list[str]:
+        """The names of the objects right inside `folder`, sorted; none when it does not exist."""
+
+    def folders(self, folder: str) -> list[str]:
+        """The names of the folders right inside `folder`, sorted."""
+
+    def delete(self, path: str) -> None:
+        """Removes the object. One that is gone already is fine."""
+
+    def set_aside(self, path: str) -> str:
+        """Renames a damaged object so that nobody reads it again; returns its new path."""
+
+    def clear_temporaries(self, folder: str, older_than_s: float, now_s: float) -> int:
+        """Removes what writers that died left in `folder` long ago; returns how many."""

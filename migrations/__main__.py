@@ -1,0 +1,77 @@
+"""`python -m migrations up|status`: brings the database to this program's schema."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from collector import logs
+from collector.errors import CollectorError
+from collector.mongo.client import Database
+from collector.mongo.location import mongodb
+from collector.settings import Settings, load
+from migrations import runner
+from migrations.configured import apply_settings
+
+
+async def run(settings: Settings, verb: str) -> dict[str, Any]:
+    """Does it, and tells what was done."""
+    async with (
+        mongodb(settings.mongo_uri, settings.home, f"migrate {verb}") as uri,
+        Database(uri, settings.mongo_db) as database,
+    ):
+        report: dict[str, Any] = {}
+        if verb == "up":
+            applied = await runner.up(database)
+            made = await apply_settings(database, settings)
+            report = {
+                "applied": [migration.version for migration in applied],
+                "connectors_made": list(made.connectors),
+                "jobs_made": list(made.jobs),
+            }
+        report["migrations"] = [
+            {
+                "version": entry.version,
+                "name": entry.name,
+                "finished_at": entry.finished_at.isoformat() if entry.finished_at else None,
+            }
+            for entry in await runner.status(database)
+        ]
+        return report
+
+
+def show(report: dict[str, Any]) -> None:
+    for entry in report["migrations"]:
+        state = entry["finished_at"] or "pending"
+        print(f"{entry['version']:>4}  {entry['name']:<32}  {state}")
+    if "applied" in report:
+        print(
+            f"applied {len(report['applied'])} migrations, "
+            f"made {len(report['connectors_made'])} connectors and {len(report['jobs_made'])} jobs"
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m migrations", description=__doc__)
+    parser.add_argument("verb", choices=["up", "status"])
+    parser.add_argument("--config", type=Path, help="settings file (default: collector.yaml)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    arguments = parser.parse_args()
+    try:
+        settings = load(arguments.config)
+        logs.configure("WARNING", settings.logging.format)
+        report = uvloop.run(run(settings, arguments.verb))
+    except CollectorError as error:
+        print(f"{error.exit_name}: {error}", file=sys.stderr)
+        return error.exit_code
+    print(json.dumps(report)) if arguments.json else show(report)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""Collections and indexes (seed 004, section 8, step 1)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from pymongo import ASCENDING, IndexModel
+from pymongo.errors import CollectionInvalid
+
+if TYPE_CHECKING:
+    from collector.mongo.client import Database
+
+ACTIVE = {"status": "active"}
+
+INDEXES: dict[str, list[IndexModel]] = {
+    "connectors": [
+        IndexModel([("exchange_id", ASCENDING)], name="one_per_exchange", unique=True),
+        IndexModel([("status", ASCENDING)], name="status"),
+    ],
+    "jobs": [
+        # Equality, sort, range: a lease examines a handful of keys whatever else is due.
+        IndexModel(
+            [("exchange_id", ASCENDING), ("priority", ASCENDING), ("next_run_at", ASCENDING)],
+            name="lease",
+            partialFilterExpression=ACTIVE,
+        ),
+        IndexModel(
+            [("exchange_id", ASCENDING), ("next_run_at", ASCENDING)],
+            name="next_due",
+            partialFilterExpression=ACTIVE,
+        ),
+        IndexModel(
+            [("exchange_id", ASCENDING), ("lock.lock_until", ASCENDING)],
+            name="running",
+            partialFilterExpression={"state": "running"},
+        ),
+        IndexModel(
+            [("unique_key", ASCENDING)],
+            name="unique_key",
+            unique=True,
+            partialFilterExpression={"status": {"$in": ["active", "paused"]}},
+        ),
+        IndexModel(
+            [
+                ("exchange_id", ASCENDING),
+                ("type", ASCENDING),
+                ("symbol", ASCENDING),
+                ("timeframe", ASCENDING),
+            ],
+            name="series",
+        ),
+        IndexModel(
+            [("exchange_id", ASCENDING), ("status", ASCENDING), ("state", ASCENDING)],
+            name="counts",
+        ),
+    ],
+    "job_runs": [
+        IndexModel([("job_id", ASCENDING), ("_id", ASCENDING)], name="of_job"),
+        IndexModel([("expire_at", ASCENDING)], name="expire", expireAfterSeconds=0),
+    ],
+    "markets": [
+        IndexModel(
+            [("exchange_id", ASCENDING), ("symbol", ASCENDING)], name="one_per_symbol", unique=True
+        ),
+    ],
+    "workers": [
+        IndexModel([("expire_at", ASCENDING)], name="expire", expireAfterSeconds=0),
+    ],
+    "system": [
+        IndexModel([("exchange_id", ASCENDING)], name="limiters", unique=True, sparse=True),
+    ],
+}
+
+
+async def apply(database: Database) -> None:
+    existing = await database.raw.list_collection_names()
+    for collection, indexes in INDEXES.items():
+        if collection not in existing:
+            # An earlier run of this migration may make it after we looked.
+            with suppress(CollectionInvalid):
+                await database.raw.create_collection(collection)
+        await database.raw[collection].create_indexes(indexes)

@@ -1,0 +1,184 @@
+"""Backfills under worker deaths, pauses and bans: equal to the truth, and no limit broken."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import time
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from collector.connectors.connector import Limits
+from collector.exchanges.simulated.faults.answers import Ban
+from collector.jobs.states import State
+from collector.store.port import Fault
+from tests.acceptance.fleet import LEASE_MS, LONG, fleet, watched
+from tests.acceptance.processes import eventually
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from collector.jobs.job import Job
+    from collector.mongo.client import Database
+    from tests.acceptance.fleet import Fleet
+    from tests.acceptance.processes import Process
+
+KILLS = 50 if LONG else 10
+
+
+async def test_ten_kills_during_a_backfill(
+    database: Database, mongo_uri: str, tmp_path: Path
+) -> None:
+    rng = random.Random(4)
+    async with fleet(database, mongo_uri, tmp_path, limits=Limits(20, 1_000)) as f:
+        job = await f.backfill(days=38)
+        async with watched(f, job) as cursor, AsyncExitStack() as stack:
+            workers = [await stack.enter_async_context(f.worker()) for _ in range(2)]
+            for page in range(1, KILLS + 1):
+                await f.reaches(job, page)
+                victim = rng.randrange(2)
+                workers[victim].signal(signal.SIGKILL)
+                await workers[victim].ended()
+                workers[victim] = await stack.enter_async_context(f.worker())
+            done = await f.finished(job, 120)
+            cursor.check()
+        f.check_equal_to_the_truth(done)
+        f.check_no_window_was_exceeded()
+        f.check_no_half_written_file_is_visible()
+
+
+POINTS = [fault.value for fault in Fault if "delete" not in fault] + [
+    "before_cursor",
+    "after_cursor",
+]
+
+
+async def test_a_kill_at_every_point_between_page_and_cursor(
+    database: Database, mongo_uri: str, tmp_path: Path
+) -> None:
+    limits = Limits(10_000, 1_000)
+    async with fleet(database, mongo_uri, tmp_path, limits=limits) as f:
+        job = await f.backfill(days=38)
+        async with watched(f, job) as cursor:
+            for point in POINTS:
+                arguments = ("--point", point, "--count", "1")
+                async with f.worker("tests.acceptance.dying_worker", *arguments) as dying:
+                    code = await dying.ended(30)
+                    assert code == -signal.SIGKILL, f"{point}: {dying.said}"
+                # A death is not the job's fault here: let nobody set it aside.
+                await database.jobs.update_one({"_id": job.id}, {"$set": {"kills": 0}})
+            async with f.worker():
+                done = await f.finished(job)
+            cursor.check()
+        f.check_equal_to_the_truth(done)
+        f.check_no_half_written_file_is_visible()
+
+
+@pytest.mark.parametrize("what", ["job", "connector"])
+async def test_after_a_pause_nothing_is_sent_but_the_pages_in_flight(
+    database: Database, mongo_uri: str, tmp_path: Path, what: str
+) -> None:
+    async with fleet(database, mongo_uri, tmp_path, limits=Limits(15, 1_000)) as f:
+        job = await f.backfill(days=38)
+        async with f.worker() as process:
+            await f.reaches(job, 5)
+            if what == "job":
+                await f.queue.pause(job.id)
+            else:
+                await f.registry.pause("simulated")
+
+            async def put_down() -> bool:
+                return (await f.queue.get(job.id)).state is not State.RUNNING
+
+            await eventually(put_down, "the job is put down")
+            sent, cursor = len(f.klines()), (await f.queue.get(job.id)).cursor
+            # Longer than any token, poll or renewal could take to show itself.
+            await asyncio.sleep(2.5)
+            assert len(f.klines()) == sent
+            assert (await f.queue.get(job.id)).cursor == cursor
+            if what == "job":
+                await f.queue.resume(job.id)
+            else:
+                await f.registry.resume("simulated")
+            await f.reaches(job, cursor.page + 5)
+            process.signal(signal.SIGTERM)
+            assert await process.ended() == 0
+
+
+BAN_SECONDS = 8
+
+
+async def test_nobody_asks_during_a_ban_not_even_after_a_restart(
+    database: Database, mongo_uri: str, tmp_path: Path
+) -> None:
+    async with fleet(database, mongo_uri, tmp_path, limits=Limits(40, 1_000)) as f:
+        symbols = ("BTC/USDT", "ETH/USDT", "SOL/USDT", "XRP/USDT")
+        jobs = [await f.backfill(symbol, days=38) for symbol in symbols]
+        async with AsyncExitStack() as stack:
+            workers: list[Process] = [await stack.enter_async_context(f.worker()) for _ in range(4)]
+            await f.reaches(jobs[0], 3)
+            f.exchange.faults.add(Ban(retry_after_s=BAN_SECONDS, count=1))
+            await eventually(lambda: blocked(f), "the ban is on the connector")
+            banned_at = f.exchange.now_ms()
+            workers[0].signal(signal.SIGKILL)
+            await workers[0].ended()
+            await stack.enter_async_context(f.worker())
+            for job in jobs:
+                await f.finished(job, 120)
+        entries = f.exchange.journal.since()
+        refused = [entry for entry in entries if entry.status == 418]
+        first = min(entry.at_ms for entry in refused)
+        # Those already in flight when the ban fell may have met it; nobody after that.
+        late = [e for e in entries if banned_at + 250 < e.at_ms < first + BAN_SECONDS * 1000]
+        assert late == []
+        for job in jobs:
+            f.check_equal_to_the_truth(await f.queue.get(job.id))
+
+
+async def blocked(f: Fleet) -> bool:
+    connector = await f.registry.get("simulated")
+    return bool(connector.document["blocked_until"])
+
+
+async def stop_while_it_holds(f: Fleet, sleeper: Process, job: Job) -> None:
+    """SIGSTOP in the middle of a run: between runs it would have nothing to lose."""
+
+    async def caught() -> bool:
+        sleeper.signal(signal.SIGSTOP)
+        if (await f.queue.get(job.id)).state is State.RUNNING:
+            return True
+        sleeper.signal(signal.SIGCONT)
+        return False
+
+    await eventually(caught, "the worker is stopped while it holds the job")
+
+
+async def test_a_late_page_of_a_worker_that_slept_changes_nothing(
+    database: Database, mongo_uri: str, tmp_path: Path
+) -> None:
+    async with fleet(database, mongo_uri, tmp_path, limits=Limits(15, 1_000)) as f:
+        job = await f.backfill(days=38)
+        async with watched(f, job) as cursor, AsyncExitStack() as stack:
+            sleeper = await stack.enter_async_context(f.worker())
+            await f.reaches(job, 4)
+            await stop_while_it_holds(f, sleeper, job)
+            for _ in range(2):
+                await stack.enter_async_context(f.worker())
+            slept_at = time.monotonic()
+            page = (await f.queue.get(job.id)).cursor.page
+            await f.reaches(job, page + 4)
+            assert time.monotonic() - slept_at > LEASE_MS / 2000
+            sleeper.signal(signal.SIGCONT)
+
+            async def noticed() -> bool:
+                return bool(sleeper.lines("lease_lost"))
+
+            await eventually(noticed, "the sleeper notices")
+            done = await f.finished(job)
+            cursor.check()
+            assert len(sleeper.lines("lease_lost")) == 1
+        f.check_equal_to_the_truth(done)
+        f.check_no_window_was_exceeded()

@@ -1,0 +1,54 @@
+"""A real mongod for the whole session, and a database of its own for every test."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+
+from collector import logs
+from collector.mongo.client import Database
+from collector.mongo.embedded import EmbeddedMongo
+from migrations import runner
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quiet_logs() -> None:
+    logs.configure("CRITICAL", "json")
+
+
+@pytest.fixture(scope="session")
+async def mongo(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EmbeddedMongo]:
+    """The embedded mongod under test is also the one the tests run on."""
+    async with await EmbeddedMongo.start(tmp_path_factory.mktemp("home"), purpose="tests") as mongo:
+        yield mongo
+
+
+@pytest.fixture(scope="session")
+def mongo_uri(mongo: EmbeddedMongo) -> str:
+    return mongo.uri
+
+
+@pytest.fixture
+def database_name() -> str:
+    return f"test_{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+async def empty_database(mongo_uri: str, database_name: str) -> AsyncIterator[Database]:
+    """A database nobody has migrated."""
+    async with Database(mongo_uri, database_name) as database:
+        await database.read_server_clock()
+        yield database
+        await database.raw.client.drop_database(database_name)
+
+
+@pytest.fixture
+async def database(empty_database: Database) -> Database:
+    """A database at the current schema."""
+    await runner.up(empty_database)
+    return empty_database

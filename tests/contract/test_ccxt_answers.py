@@ -1,0 +1,199 @@
+"""Every error of a venue, over HTTP, becomes the reaction it asks for."""
+
+from __future__ import annotations
+
+import socket
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+
+from collector.clock import ManualClock, SystemClock
+from collector.errors import BadRequest, ConfigError, ExchangeBlocked, ExchangeUnavailable
+from collector.exchanges.ccxt_exchange import CcxtExchange
+from tests.contract.ccxt_venue import (
+    FIRST_BAR_MS,
+    MINUTE,
+    NotedPermit,
+    Turn,
+    Venue,
+    hangs,
+    load_quietly,
+    opened,
+    says,
+    serving,
+)
+
+
+async def fails(exchange_id: str, turn: Turn, **how: Any) -> Exception:
+    """What the adapter raises when a venue answers a request for bars like this."""
+    async with opened(exchange_id, **how) as desk:
+        desk.venue.turns.append(turn)
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            await desk.exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS, 3)
+        desk.assert_one_token_a_request()
+        return caught.value
+
+
+@pytest.mark.parametrize("exchange_id", ["binance", "bybit"])
+@pytest.mark.parametrize("status", [429, 418])
+async def test_too_many_requests_blocks_for_as_long_as_the_venue_says(
+    exchange_id: str, status: int
+) -> None:
+    error = await fails(exchange_id, says(status, {}, headers={"Retry-After": "120"}))
+    assert isinstance(error, ExchangeBlocked)
+    assert error.retry_after_ms == 120_000
+    assert str(status) in error.reason
+
+
+async def test_retry_after_may_be_a_date_and_counts_on_the_venues_clock() -> None:
+    # The venue's clock is years from ours; the 90 seconds between its own two dates count.
+    headers = {"Date": formatdate(1_500_000_000), "Retry-After": formatdate(1_500_000_090)}
+    error = await fails("binance", says(429, {}, headers=headers))
+    assert isinstance(error, ExchangeBlocked)
+    assert error.retry_after_ms == 90_000
+
+
+async def test_a_block_without_an_end_has_none() -> None:
+    error = await fails("binance", says(429, {"code": -1003, "msg": "Too many requests"}))
+    assert isinstance(error, ExchangeBlocked)
+    assert error.retry_after_ms is None
+
+
+async def test_binance_says_in_words_until_when_an_address_is_banned() -> None:
+    body = {"code": -1003, "msg": "Way too many requests; IP banned until 1700000090000."}
+    error = await fails("binance", says(418, body), clock=ManualClock(1_700_000_000_000))
+    assert isinstance(error, ExchangeBlocked)
+    assert error.retry_after_ms == 90_000
+
+
+async def test_the_firewall_of_binance_holds_for_five_minutes() -> None:
+    error = await fails("binance", says(403, text="<html>403 Forbidden</html>"))
+    assert isinstance(error, ExchangeBlocked)
+    assert error.retry_after_ms == 300_000
+
+
+async def test_bybit_bans_for_ten_minutes_with_a_403() -> None:
+    error = await fails("bybit", says(403, text="403, Access too frequent"))
+    assert isinstance(error, ExchangeBlocked)
+    assert error.retry_after_ms == 600_000
+
+
+async def test_another_403_of_bybit_is_no_ban() -> None:
+    text = "The Amazon CloudFront distribution is configured to block access from your country"
+    error = await fails("bybit", says(403, text=text))
+    assert isinstance(error, BadRequest)
+    assert "block access from your country" in str(error)
+
+
+async def test_bybit_limits_in_the_body_of_a_200() -> None:
+    body = {"retCode": 10006, "retMsg": "Too many visits!", "result": {}, "time": 1}
+    assert isinstance(await fails("bybit", says(200, body)), ExchangeBlocked)
+
+
+@pytest.mark.parametrize("exchange_id", ["binance", "bybit"])
+@pytest.mark.parametrize("status", [408, 500, 502, 503, 504, 520, 524, 529, 599])
+async def test_a_venue_in_trouble_is_unavailable(exchange_id: str, status: int) -> None:
+    error = await fails(exchange_id, says(status, text="<html>oh no</html>"))
+    assert isinstance(error, ExchangeUnavailable)
+    assert f"{status} <html>oh no" in str(error)
+
+
+async def test_an_empty_list_under_a_status_ccxt_does_not_know_is_no_page() -> None:
+    for status in (524, 599):
+        assert isinstance(await fails("binance", says(status, [])), ExchangeUnavailable)
+
+
+async def test_trouble_may_come_with_a_hint() -> None:
+    error = await fails("binance", says(503, text="busy", headers={"Retry-After": "3"}))
+    assert isinstance(error, ExchangeUnavailable)
+    assert error.retry_after_ms == 3_000
+
+
+async def test_trouble_in_a_json_body_is_still_trouble() -> None:
+    body = {"code": -1121, "msg": "Invalid symbol."}
+    assert isinstance(await fails("binance", says(500, body)), ExchangeUnavailable)
+
+
+@pytest.mark.parametrize("exchange_id", ["binance", "bybit"])
+async def test_451_is_permanent(exchange_id: str) -> None:
+    body = {"code": 0, "msg": "Service unavailable from a restricted location"}
+    error = await fails(exchange_id, says(451, body))
+    assert isinstance(error, BadRequest)
+    assert "country" in str(error)
+    assert "restricted location" in str(error)
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 405, 410, 422])
+async def test_a_refusal_is_a_bad_request(status: int) -> None:
+    error = await fails("binance", says(status, text="no such thing"))
+    assert isinstance(error, BadRequest)
+    assert f"{status} no such thing" in str(error)
+
+
+async def test_a_symbol_the_venue_no_longer_has_is_a_bad_request() -> None:
+    error = await fails("binance", says(400, {"code": -1121, "msg": "Invalid symbol."}))
+    assert isinstance(error, BadRequest)
+    assert "Invalid symbol" in str(error)
+    body = {"retCode": 10001, "retMsg": "Not supported symbols", "result": {}, "time": 1}
+    error = await fails("bybit", says(200, body))
+    assert isinstance(error, BadRequest)
+    assert "Not supported symbols" in str(error)
+
+
+async def test_maintenance_in_the_body_of_a_200_is_unavailable() -> None:
+    body = {"retCode": 10016, "retMsg": "Service error", "result": {}, "time": 1}
+    assert isinstance(await fails("bybit", says(200, body)), ExchangeUnavailable)
+
+
+async def test_an_error_nobody_has_heard_of_is_tried_again() -> None:
+    body = {"retCode": 987654, "retMsg": "?", "result": {}, "time": 1}
+    assert isinstance(await fails("bybit", says(200, body)), ExchangeUnavailable)
+
+
+async def test_a_time_out_is_unavailable() -> None:
+    async with opened("binance", timeout_ms=60) as desk:
+        desk.venue.turns.append(hangs(desk.venue))
+        with pytest.raises(ExchangeUnavailable, match="RequestTimeout"):
+            await desk.exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS, 3)
+        assert desk.permit.answers[0].status == 0
+
+
+async def test_a_venue_that_is_not_there_is_unavailable() -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
+        address = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        permit = NotedPermit()
+        exchange = CcxtExchange("binance", permit, urls={"binance": address}, clock=SystemClock())
+        with pytest.raises(ExchangeUnavailable, match="ClientConnectorError"):
+            await exchange.server_ms()
+        await exchange.close()
+        assert [answer.status for answer in permit.answers] == [0]
+
+
+async def test_a_host_that_is_not_the_given_one_is_never_asked() -> None:
+    elsewhere = Venue("binance")
+    async with serving(elsewhere) as other, opened("binance") as desk:
+        desk.exchange._ccxt.urls["api"]["public"] = f"{other}/api/v3"
+        with pytest.raises(ConfigError, match="COLLECTOR_EXCHANGE_URLS"):
+            await desk.exchange.server_ms()
+        assert not elsewhere.requests
+
+
+async def test_one_failed_request_does_not_spoil_the_next() -> None:
+    async with opened("binance") as desk:
+        await load_quietly(desk.exchange, desk.venue, desk.address)
+        desk.venue.turns.extend([says(429), says(500), says(200, text="<")])
+        for _ in range(3):
+            with pytest.raises((ExchangeBlocked, ExchangeUnavailable)):
+                await desk.exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS, 3)
+        page = await desk.exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS, 3)
+        assert len(page.rows) == 3
+
+
+async def test_an_adapter_that_was_closed_sends_nothing() -> None:
+    async with opened("binance") as desk:
+        await desk.exchange.close()
+        with pytest.raises(ExchangeUnavailable, match="closed"):
+            await desk.exchange.server_ms()
+        assert not desk.venue.requests

@@ -1,0 +1,217 @@
+"""Bad input: 4xx with field, reason and code; never a 5xx, never a surprise."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from yarl import URL
+
+from collector.connectors.connector import Limits
+from collector.connectors.registry import ConnectorRegistry
+from tests.integration.serving import fresh_database, know_markets, serving
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.integration.serving import Client
+
+CONNECTORS, JOBS, STREAMS = "/api/v1/connectors", "/api/v1/jobs", "/api/v1/streams"
+CANDLES, MARKETS = "/api/v1/candles", "/api/v1/markets"
+JOB = {
+    "exchange_id": "simulated",
+    "type": "ohlcv_incremental",
+    "symbol": "BTC/USDT",
+    "timeframe": "1m",
+}
+BACKFILL = {**JOB, "type": "ohlcv_backfill"}
+STREAM = {"exchange_id": "simulated", "symbols": ["BTC/USDT"], "timeframes": ["1m"]}
+SERIES = {"exchange_id": "simulated", "symbol": "BTC/USDT", "timeframe": "1m"}
+FUTURE = "2199-01-01"
+
+BODIES: list[tuple[str, dict[str, Any] | list[Any] | str, str]] = [
+    (CONNECTORS, {}, "exchange_id"),
+    (CONNECTORS, [], "body"),
+    (CONNECTORS, "simulated", "body"),
+    (CONNECTORS, {"exchange_id": {"$ne": None}}, "exchange_id"),
+    (CONNECTORS, {"exchange_id": 5}, "exchange_id"),
+    (CONNECTORS, {"exchange_id": "../etc"}, "exchange_id"),
+    (CONNECTORS, {"exchange_id": "$where"}, "exchange_id"),
+    (CONNECTORS, {"exchange_id": "simulated\x00"}, "exchange_id"),
+    (CONNECTORS, {"exchange_id": "x" * 65}, "exchange_id"),
+    (CONNECTORS, {"exchange_id": "simulated", "rate_limit": 0}, "rate_limit"),
+    (CONNECTORS, {"exchange_id": "simulated", "rate_limit": -1}, "rate_limit"),
+    (CONNECTORS, {"exchange_id": "simulated", "rate_limit": 10**30}, "rate_limit"),
+    (CONNECTORS, {"exchange_id": "simulated", "rate_limit": "20"}, "rate_limit"),
+    (CONNECTORS, {"exchange_id": "simulated", "rate_limit": 2.5}, "rate_limit"),
+    (CONNECTORS, {"exchange_id": "simulated", "rate_limit": True}, "rate_limit"),
+    (CONNECTORS, {"exchange_id": "simulated", "ratelimit": 5}, "ratelimit"),
+    (CONNECTORS, {"exchange_id": "simulated", "algorithm": "hope"}, "algorithm"),
+    (CONNECTORS, {"exchange_id": "simulated", "windows": [{"limit": 1}]}, "windows.0.period_ms"),
+    (CONNECTORS, {"exchange_id": "simulated", "notes": "\ud800"}, "notes"),
+    (CONNECTORS, {"exchange_id": "simulated", "\ud800": 1}, "body"),
+    (JOBS, {**JOB, "type": "rm -rf"}, "type"),
+    (JOBS, {**JOB, "type": {"$gt": ""}}, "type"),
+    (JOBS, {**JOB, "symbol": None}, "symbol"),
+    (JOBS, {**JOB, "timeframe": None}, "timeframe"),
+    (JOBS, {**JOB, "symbol": "../../secrets"}, "symbol"),
+    (JOBS, {**JOB, "symbol": "$where"}, "symbol"),
+    (JOBS, {**JOB, "symbol": {"$ne": "x"}}, "symbol"),
+    (JOBS, {**JOB, "symbol": "BTC/USDT\x00"}, "symbol"),
+    (JOBS, {**JOB, "timeframe": "7x"}, "timeframe"),
+    (JOBS, {**JOB, "timeframe": "0m"}, "timeframe"),
+    (JOBS, {**JOB, "since": FUTURE}, "since"),
+    (JOBS, {**JOB, "since": -1}, "since"),
+    (JOBS, {**JOB, "since": 10**30}, "since"),
+    (JOBS, {**JOB, "since": 1.5}, "since"),
+    (JOBS, {**JOB, "since": True}, "since"),
+    (JOBS, {**JOB, "since": "yesterday"}, "since"),
+    (JOBS, {**JOB, "since": "0001-01-01"}, "since"),
+    (JOBS, {**JOB, "until": "2025-01-01"}, "until"),
+    (JOBS, {**BACKFILL, "since": "2025-01-02", "until": "2025-01-01"}, "until"),
+    (JOBS, {**BACKFILL, "cursor": {"since_ms": 5, "until_ms": 4}}, "until"),
+    (JOBS, {**BACKFILL, "since": 1, "cursor": {"since_ms": 5}}, "cursor"),
+    (JOBS, {**BACKFILL, "cursor": {"done": True}}, "cursor.done"),
+    (JOBS, {**JOB, "type": "gap_backfill", "since": 5}, "until"),
+    (JOBS, {**JOB, "type": "markets_refresh"}, "symbol"),
+    (JOBS, {**JOB, "priority": -1}, "priority"),
+    (JOBS, {**JOB, "priority": 1001}, "priority"),
+    (JOBS, {**JOB, "state": "running"}, "state"),
+    (JOBS, {**JOB, "fence": 99}, "fence"),
+    (JOBS, {**JOB, "schedule": {"mode": "sometimes"}}, "schedule"),
+    (JOBS, {**JOB, "schedule": {"mode": "interval"}}, "schedule.interval.interval_ms"),
+    (JOBS, {**JOB, "schedule": {"mode": "cron", "expression": "at noon"}}, "schedule"),
+    (
+        JOBS,
+        {**JOB, "schedule": {"mode": "cron", "expression": "0 0 30 2 *"}},
+        "schedule",
+    ),
+    (JOBS, {**JOB, "schedule": {"mode": "bar_close", "timeframe": "zz"}}, "schedule"),
+    (JOBS, {**JOB, "params": {"$where": 1}}, "params.$where.[key]"),
+    (JOBS, {**JOB, "params": {"steps": {"deep": 1}}}, "params.steps"),
+    (JOBS, {**JOB, "params": {"steps": 2**63}}, "params.steps"),
+    (STREAMS, {**STREAM, "symbols": []}, "symbols"),
+    (STREAMS, {**STREAM, "symbols": "BTC/USDT"}, "symbols"),
+    (STREAMS, {**STREAM, "symbols": ["BTC/USDT"] * 101}, "symbols"),
+    (STREAMS, {**STREAM, "timeframes": ["1m", "zz"]}, "timeframes"),
+    (STREAMS, {**STREAM, "since": FUTURE}, "since"),
+    (f"{CONNECTORS}/simulated/pause", {"until": "never"}, "until"),
+    (f"{CONNECTORS}/simulated/pause", {"untill": 5}, "untill"),
+]
+QUERIES: list[tuple[str, dict[str, str], str]] = [
+    (JOBS, {"limit": "0"}, "limit"),
+    (JOBS, {"limit": "1001"}, "limit"),
+    (JOBS, {"limit": "many"}, "limit"),
+    (JOBS, {"cursor": "$gt"}, "cursor"),
+    (JOBS, {"cursor": "../jobs"}, "cursor"),
+    (JOBS, {"stauts": "active"}, "stauts"),
+    (JOBS, {"status": "$ne"}, "status"),
+    (JOBS, {"status[$ne]": "active"}, "status[$ne]"),
+    (JOBS, {"symbol": "BTC\x00"}, "symbol"),
+    (CONNECTORS, {"limit": "0"}, "limit"),
+    (MARKETS, {}, "exchange_id"),
+    (MARKETS, {"exchange_id": "../etc"}, "exchange_id"),
+    (MARKETS, {"exchange_id": "simulated", "active": "perhaps"}, "active"),
+    (CANDLES, {}, "exchange_id"),
+    (CANDLES, {**SERIES, "exchange_id": "../../etc"}, "exchange_id"),
+    (CANDLES, {**SERIES, "symbol": "../../passwd"}, "symbol"),
+    (CANDLES, {**SERIES, "symbol": "é" * 100}, "symbol"),
+    (CANDLES, {**SERIES, "symbol": "\x00"}, "symbol"),
+    (CANDLES, {**SERIES, "timeframe": "../1m"}, "timeframe"),
+    (CANDLES, {**SERIES, "start": "5", "end": "5"}, "end"),
+    (CANDLES, {**SERIES, "start": "-5"}, "start"),
+    (CANDLES, {**SERIES, "start": "9" * 5000}, "start"),
+    (CANDLES, {**SERIES, "as_of": "now"}, "as_of"),
+    (CANDLES, {**SERIES, "format": "exe"}, "format"),
+    (CANDLES, {**SERIES, "gaps": "hide"}, "gaps"),
+]
+PATHS = ("nonsense", "$ne", "..%2f..%2fetc", "%00", "0" * 24, "%ff", "a" * 5000)
+
+
+@pytest.fixture(scope="module")
+async def client(mongo_uri: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
+    async with (
+        fresh_database(mongo_uri) as database,
+        serving(database, tmp_path_factory.mktemp("lake")) as client,
+    ):
+        await ConnectorRegistry(database).ensure("simulated", Limits(1000, 1000))
+        await know_markets(database)
+        yield client
+
+
+@pytest.mark.parametrize(("path", "body", "field"), BODIES, ids=lambda value: ascii(value)[:80])
+async def test_a_bad_body_is_refused_by_field(
+    client: Client, path: str, body: Any, field: str
+) -> None:
+    answer = await client.post(path, body)
+    assert answer.status == 422, answer.body
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert field in [error["field"] for error in answer.body["errors"]]
+    assert all(error["reason"] and error["code"] for error in answer.body["errors"])
+    assert {"type", "title", "status", "detail", "code"} <= set(answer.body)
+
+
+@pytest.mark.parametrize(("path", "query", "field"), QUERIES, ids=lambda value: ascii(value)[:80])
+async def test_a_bad_query_is_refused_by_field(
+    client: Client, path: str, query: dict[str, str], field: str
+) -> None:
+    answer = await client.get(path, params=query)
+    assert answer.status == 422, answer.body
+    assert field in [error["field"] for error in answer.body["errors"]]
+
+
+@pytest.mark.parametrize("identity", PATHS, ids=lambda value: value[:20])
+async def test_ids_that_are_operators_or_paths_are_simply_not_found(
+    client: Client, identity: str
+) -> None:
+    for place in (JOBS, CONNECTORS):
+        url = URL(f"{place}/{identity}", encoded=True)
+        for method in ("GET", "DELETE"):
+            assert (await client(method, url)).status == 404  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status"),
+    [
+        (b"{", "application/json", 422),
+        (b"\x80abc", "application/json", 400),
+        (b'{"exchange_id": "simulated"}', "text/plain", 422),
+        (b"[" * 100_000, "application/json", 400),
+        (
+            b'{"exchange_id": "simulated", "rate_limit": 1' + b"0" * 5000 + b"}",
+            "application/json",
+            400,
+        ),
+        (b'{"exchange_id": "simulated", "rate_limit": NaN}', "application/json", 422),
+        (b"", "application/json", 422),
+    ],
+    ids=["broken", "not text", "not JSON", "deep", "digits", "NaN", "empty"],
+)
+async def test_a_body_that_is_not_json_is_refused(
+    client: Client, content: bytes, kind: str, status: int
+) -> None:
+    headers = {"Content-Type": kind}
+    answer = await client.post(CONNECTORS, data=content, headers=headers)
+    assert answer.status == status, answer.body
+    assert answer.code in ("malformed_request", "invalid_request")
+
+
+async def test_a_large_body_is_refused_announced_or_not(client: Client) -> None:
+    large = json.dumps({"exchange_id": "simulated", "notes": "x" * 1_200_000}).encode()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(large), 65_536):
+            yield large[start : start + 65_536]
+
+    headers = {"Content-Type": "application/json"}
+    for data in (io.BytesIO(large), pieces()):
+        answer = await client.post(CONNECTORS, data=data, headers=headers)
+        assert (answer.status, answer.code) == (413, "body_too_large")
+
+
+async def test_a_wrong_method_says_which_are_right(client: Client) -> None:
+    answer = await client("PUT", CONNECTORS, {})
+    assert (answer.status, answer.code) == (405, "method_not_allowed")
+    assert "GET" in answer.headers["Allow"] or "POST" in answer.headers["Allow"]

@@ -1,0 +1,110 @@
+"""Changes as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from api import feed
+from collector.connectors.connector import Limits
+from collector.connectors.limiter import Limiter
+from collector.connectors.registry import ConnectorRegistry
+from collector.jobs.job import JobSpec
+from collector.jobs.queue import JobQueue
+from tests.integration.serving import emptied, fresh_database, serving
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    import aiohttp
+
+    from collector.mongo.client import Database
+    from tests.integration.serving import Client
+
+
+@pytest.fixture(scope="module")
+async def database(mongo_uri: str) -> AsyncIterator[Database]:
+    async with fresh_database(mongo_uri) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+async def server(
+    database: Database, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Client]:
+    async with serving(database, tmp_path_factory.mktemp("lake")) as client:
+        yield client
+
+
+@pytest.fixture
+async def client(server: Client, database: Database) -> Client:
+    await emptied(database)
+    await ConnectorRegistry(database).ensure("simulated", Limits(1000, 1000))
+    return server
+
+
+async def next_event(response: aiohttp.ClientResponse) -> tuple[str, Any]:
+    """The next event, comments passed over."""
+    async with asyncio.timeout(10):
+        while not (line := await response.content.readline()).startswith(b"event: "):
+            assert line, "the stream ended"
+        data = await response.content.readline()
+    return line[7:].decode().strip(), json.loads(data.removeprefix(b"data: "))
+
+
+async def listening(response: aiohttp.ClientResponse) -> None:
+    assert response.headers["Content-Type"].startswith("text/event-stream")
+    async with asyncio.timeout(10):
+        assert await response.content.readline() == b": listening\n"
+
+
+async def test_every_listener_hears_of_jobs_and_connectors(
+    client: Client, database: Database
+) -> None:
+    url = "/api/v1/events"
+    async with client.session.get(url) as one, client.session.get(url) as two:
+        await listening(one)
+        await listening(two)
+        job, _ = await JobQueue(database).add(JobSpec("simulated", "count"))
+        for response in (one, two):
+            name, data = await next_event(response)
+            assert (name, data["id"], data["state"]) == ("job", str(job.id), "queued")
+        await ConnectorRegistry(database).pause("simulated")
+        for response in (one, two):
+            name, data = await next_event(response)
+            assert (name, data["status"]) == ("connector", "paused")
+
+
+async def test_tokens_make_no_events(client: Client, database: Database) -> None:
+    async with Limiter(database) as limiter, client.session.get("/api/v1/events") as response:
+        await listening(response)
+        for _ in range(5):
+            await limiter.acquire("simulated", patience=1.0)
+        job, _ = await JobQueue(database).add(JobSpec("simulated", "count"))
+        name, data = await next_event(response)
+        assert (name, data["id"]) == ("job", str(job.id))
+
+
+async def test_a_listener_that_falls_behind_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "MOST_HELD", 2)
+    listener = feed.Listener()
+    for key in ("a", "b", "b"):
+        listener.offer(feed.Event("job", key, b"{}"))
+    assert not listener.ended
+    listener.offer(feed.Event("job", "c", b"{}"))
+    assert listener.ended
+
+
+async def test_stopping_the_server_ends_the_stream(database: Database, tmp_path: Path) -> None:
+    async with (
+        serving(database, tmp_path) as client,
+        client.session.get("/api/v1/events") as response,
+    ):
+        await listening(response)
+        client.services.feed.close()
+        async with asyncio.timeout(10):
+            assert await response.content.read() == b"\n"

@@ -1,0 +1,237 @@
+"""Jobs, runs, streams and markets through REST."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from collector.connectors.connector import Limits
+from collector.connectors.registry import ConnectorRegistry
+from collector.exchanges.simulated.listing import listings
+from collector.exchanges.simulated.server import SimulatedExchange
+from collector.jobs.job import JobSpec
+from collector.jobs.queue import JobQueue
+from collector.jobs.runs import Run, RunHistory
+from tests.integration.serving import LISTED, emptied, fresh_database, know_markets, serving
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from collector.mongo.client import Database
+    from tests.integration.serving import Client
+
+URL = "/api/v1/jobs"
+BTC = {"exchange_id": "simulated", "symbol": "BTC/USDT", "timeframe": "1m"}
+
+
+@pytest.fixture(scope="module")
+async def database(mongo_uri: str) -> AsyncIterator[Database]:
+    async with fresh_database(mongo_uri) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+async def server(
+    database: Database, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Client]:
+    async with serving(database, tmp_path_factory.mktemp("lake")) as client:
+        yield client
+
+
+@pytest.fixture
+async def client(server: Client, database: Database) -> Client:
+    await emptied(database)
+    await ConnectorRegistry(database).ensure("simulated", Limits(1000, 1000))
+    await know_markets(database)
+    return server
+
+
+async def make(client: Client, kind: str = "ohlcv_incremental", **fields: Any) -> Any:
+    answer = await client.post(URL, {**BTC, "type": kind, **fields})
+    assert answer.status == 201, answer.body
+    return answer.body
+
+
+async def test_a_job_looks_as_seed_004_says(client: Client) -> None:
+    job = await make(client, schedule={"mode": "interval", "interval_ms": 60_000})
+    assert job["schedule"] == {"mode": "interval", "interval_ms": 60_000}
+    assert (job["status"], job["state"], job["priority"]) == ("active", "queued", 50)
+    assert set(job["cursor"]) == {"since_ms", "until_ms", "page", "last_ts", "done"}
+    assert set(job["lock"]) == {"locked_by", "lock_until"}
+    assert job["created_at"].endswith("Z")
+    assert (await client.get(f"{URL}/{job['id']}")).body == job
+
+
+async def test_the_same_job_again_is_the_one_there_is(client: Client) -> None:
+    job = await make(client)
+    await client.post(f"{URL}/{job['id']}/pause")
+    twin = await client.post(URL, {**BTC, "type": "ohlcv_incremental"})
+    assert (twin.status, twin.body["id"], twin.body["status"]) == (200, job["id"], "paused")
+
+
+async def test_a_backfill_ends_where_it_was_made(client: Client) -> None:
+    before = await client.services.now_ms()
+    job = await make(client, "ohlcv_backfill", since="2025-01-01")
+    assert job["cursor"]["since_ms"] == 1_735_689_600_000
+    assert before - 60_000 <= job["cursor"]["until_ms"] <= await client.services.now_ms()
+
+
+async def test_pause_resume_run_and_delete(client: Client) -> None:
+    job = await make(client)
+    at = f"{URL}/{job['id']}"
+    assert (await client.post(f"{at}/pause")).body["status"] == "paused"
+    assert (await client.post(f"{at}/pause")).status == 200
+    assert (await client.post(f"{at}/run")).code == "job_conflict"
+    assert (await client.post(f"{at}/resume")).body["state"] == "queued"
+    assert (await client.post(f"{at}/run")).body["state"] == "queued"
+    assert (await client("DELETE", at)).body["status"] == "deleted"
+    for method, path in (("GET", at), ("DELETE", at), ("POST", f"{at}/run"), ("GET", f"{at}/runs")):
+        assert (await client(method, path)).status == 404
+    listed = await client.get(f"{URL}?status=deleted")
+    assert [item["id"] for item in listed.body["items"]] == [job["id"]]
+
+
+async def test_patch_changes_what_is_sent_and_put_replaces(
+    client: Client, database: Database
+) -> None:
+    job = await make(client, priority=5, params={"pages": 3})
+    at = f"{URL}/{job['id']}"
+    daily = {"mode": "cron", "expression": "0 3 * * *"}
+    patched = (await client("PATCH", at, {"schedule": daily})).body
+    assert (patched["schedule"], patched["priority"]) == (daily, 5)
+    assert patched["params"] == {"pages": 3}
+    # It was due at once and stays so; one that waits for its time follows the new schedule.
+    assert patched["next_run_at"] == job["next_run_at"]
+    await database.jobs.update_one({}, {"$set": {"state": "idle"}})
+    moved = (await client("PATCH", at, {"schedule": daily})).body
+    assert moved["next_run_at"] > job["next_run_at"]
+    put = (await client("PUT", at, {**BTC, "priority": 9})).body
+    assert (put["priority"], put["params"]) == (9, {})
+    assert put["schedule"]["mode"] == "bar_close"
+    assert (await client("PUT", at, {"symbol": "ETH/USDT"})).code == "cannot_change"
+
+
+async def test_near_matches_for_symbol_and_timeframe(client: Client) -> None:
+    body = {**BTC, "type": "ohlcv_incremental"}
+    symbol = await client.post(URL, {**body, "symbol": "btcusdt"})
+    assert (symbol.status, symbol.code) == (422, "unknown_symbol")
+    assert symbol.body["errors"][0]["near"][0] == "BTC/USDT"
+    timeframe = await client.post(URL, {**body, "timeframe": "6m"})
+    assert (timeframe.status, timeframe.code) == (422, "unknown_timeframe")
+    assert "5m" in timeframe.body["errors"][0]["near"]
+    streams = {"exchange_id": "simulated", "symbols": ["BTC/USD"], "timeframes": ["1m"]}
+    stream = await client.post("/api/v1/streams", streams)
+    assert stream.body["errors"][0]["field"] == "symbols"
+
+
+async def test_ten_thousand_jobs_are_listed_page_by_page(
+    client: Client, database: Database
+) -> None:
+    job, _ = await JobQueue(database).add(JobSpec("simulated", "count"))
+    document = {name: value for name, value in job.document.items() if name != "_id"}
+    await database.jobs.insert_many(
+        [{**document, "unique_key": f"k{n}", "symbol": f"S{n}"} for n in range(10_000)]
+    )
+    seen: list[str] = []
+    cursor = ""
+    while True:
+        page = await client.get(f"{URL}?exchange_id=simulated&type=count&limit=1000{cursor}")
+        seen += [item["id"] for item in page.body["items"]]
+        if page.body["next_cursor"] is None:
+            break
+        cursor = f"&cursor={page.body['next_cursor']}"
+    assert len(seen) == len(set(seen)) == 10_001
+    assert seen == sorted(seen)
+    newest = await client.get(f"{URL}?order=newest&limit=1")
+    assert newest.body["items"][0]["id"] == seen[-1]
+
+
+async def test_filters_choose_jobs(client: Client) -> None:
+    first = await make(client)
+    await make(client, "ohlcv_backfill")
+    await client.post(f"{URL}/{first['id']}/pause")
+    for query, count in (
+        ("type=ohlcv_backfill", 1),
+        ("status=paused", 1),
+        ("state=queued", 1),
+        ("symbol=BTC/USDT&timeframe=1m", 2),
+        ("exchange_id=binance", 0),
+    ):
+        listed = await client.get(f"{URL}?{query}")
+        assert len(listed.body["items"]) == count, query
+
+
+async def test_runs_are_listed_newest_first(client: Client, database: Database) -> None:
+    made = await make(client)
+    job = await JobQueue(database).get(made["id"])
+    history = RunHistory(database)
+    for start in (1_000, 2_000, 3_000):
+        history.record(Run(job, "ann", 1, start, start + 10, "again", pages=1, bars=2))
+    await history.flush()
+    first = (await client.get(f"{URL}/{made['id']}/runs?limit=2")).body
+    assert [run["started_at"] for run in first["items"]] == [3_000, 2_000]
+    assert (first["items"][0]["duration_ms"], first["items"][0]["bars"]) == (10, 2)
+    rest = (await client.get(f"{URL}/{made['id']}/runs?cursor={first['next_cursor']}")).body
+    assert [run["started_at"] for run in rest["items"]] == [1_000]
+    assert rest["next_cursor"] is None
+
+
+async def test_streams_make_what_is_missing(client: Client) -> None:
+    body = {
+        "exchange_id": "simulated",
+        "symbols": ["BTC/USDT", "ETH/USDT", "BTC/USDT"],
+        "timeframes": ["1m", "1h"],
+        "since": "2025-01-01",
+    }
+    await make(client)
+    made = await client.post("/api/v1/streams", body)
+    assert (made.status, len(made.body["created"]), len(made.body["existing"])) == (201, 7, 1)
+    again = await client.post("/api/v1/streams", body)
+    assert (again.status, len(again.body["created"]), len(again.body["existing"])) == (200, 0, 8)
+
+
+async def test_markets_are_listed_by_symbol(client: Client) -> None:
+    first = (await client.get("/api/v1/markets?exchange_id=simulated&limit=2")).body
+    assert [item["symbol"] for item in first["items"]] == sorted(LISTED)[:2]
+    assert first["items"][0]["timeframes"] == ["1m", "5m", "1h", "1d"]
+    params = {"exchange_id": "simulated", "cursor": first["next_cursor"]}
+    rest = (await client.get("/api/v1/markets", params=params)).body
+    assert [item["symbol"] for item in rest["items"]] == sorted(LISTED)[2:]
+    assert (await client.get("/api/v1/markets?exchange_id=nosuch")).code == "unknown_exchange"
+
+
+async def test_markets_not_known_yet_are_loaded_through_the_limiter(
+    database: Database, tmp_path: Path
+) -> None:
+    await emptied(database)
+    registry = ConnectorRegistry(database)
+    await registry.ensure("simulated", Limits(1000, 1000))
+    async with (
+        SimulatedExchange(listed=listings(2, listed_ms=1_700_000_040_000)) as exchange,
+        serving(database, tmp_path, urls={"simulated": exchange.url}) as client,
+    ):
+        await make(client)
+        granted = (await registry.get("simulated")).document["granted_total"]
+        assert granted == len(exchange.journal.since()) > 0
+
+
+async def test_markets_that_cannot_be_loaded_are_left_to_a_job(
+    database: Database, tmp_path: Path
+) -> None:
+    await emptied(database)
+    registry = ConnectorRegistry(database)
+    await registry.ensure("simulated", Limits(1000, 1000))
+    await registry.pause("simulated")
+    async with serving(database, tmp_path) as client:
+        answer = await client.post(URL, {**BTC, "type": "ohlcv_incremental"})
+    assert (answer.status, answer.code) == (503, "markets_unavailable")
+    assert int(answer.headers["Retry-After"]) >= 1
+    jobs = await JobQueue(database).find({"exchange_id": "simulated"})
+    assert [(job.type, job.state.value) for job in jobs] == [("markets_refresh", "queued")]
+
+
+async def test_a_job_needs_a_connector(client: Client) -> None:
+    answer = await client.post(URL, {**BTC, "exchange_id": "binance", "type": "ohlcv_backfill"})
+    assert (answer.status, answer.code) == (422, "no_connector")

@@ -1,0 +1,215 @@
+"""Health, readiness, metrics, outages, and the process itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
+
+from api.app import all_routes
+from api.keys import Role
+from collector.connectors.connector import Limits
+from collector.connectors.limiter import Limiter
+from collector.connectors.registry import ConnectorRegistry
+from collector.jobs.job import Cursor, JobSpec
+from collector.jobs.queue import JobQueue
+from collector.mongo.client import Database
+from tests.integration.serving import serving
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+ROOT = Path(__file__).parents[2]
+
+
+def closed_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+async def test_all_is_well(database: Database, tmp_path: Path) -> None:
+    async with serving(database, tmp_path) as client:
+        assert (await client.get("/healthz")).body == {"status": "ok"}
+        ready = await client.get("/readyz")
+        assert ready.status == 200
+        assert ready.body["parts"] == {"mongodb": "ok", "schema": "ok", "store": "ok"}
+
+
+async def test_another_schema_is_not_ready(empty_database: Database, tmp_path: Path) -> None:
+    async with serving(empty_database, tmp_path) as client:
+        answer = await client.get("/readyz")
+        assert (answer.status, answer.code) == (503, "not_ready")
+        assert answer.body["parts"]["schema"] == "schema_mismatch"
+        assert answer.body["parts"]["mongodb"] == "ok"
+        assert [error["field"] for error in answer.body["errors"]] == ["schema"]
+
+
+async def test_a_lake_that_cannot_be_read_is_not_ready(database: Database, tmp_path: Path) -> None:
+    place = tmp_path / "lake"
+    place.write_text("a file where a folder should be")
+    async with serving(database, place) as client:
+        answer = await client.get("/readyz")
+        assert (answer.status, answer.body["parts"]["store"]) == (503, "store_error")
+        assert str(tmp_path) not in str(answer.body)
+
+
+async def test_without_mongodb_every_route_says_503_and_when_to_come_back(tmp_path: Path) -> None:
+    body = {"exchange_id": "simulated"}
+    job = {**body, "type": "ohlcv_backfill", "symbol": "BTC/USDT", "timeframe": "1m"}
+    bodies = {
+        "/api/v1/connectors": body,
+        "/api/v1/jobs": job,
+        "/api/v1/streams": {**body, "symbols": ["BTC/USDT"], "timeframes": ["1m"]},
+    }
+    needs_none = {"/healthz", "/readyz", "/openapi.json"}
+    query = "?exchange_id=simulated&symbol=BTC/USDT&timeframe=1m"
+    async with (
+        Database(f"mongodb://127.0.0.1:{closed_port()}", "gone") as database,
+        serving(database, tmp_path) as client,
+    ):
+
+        async def check(path: str, method: str) -> None:
+            url = path.format(exchange_id="simulated", job_id="0" * 24)
+            url += {"/api/v1/candles": query, "/api/v1/markets": query[:22]}.get(path, "")
+            sent = bodies.get(path) if method == "POST" else {} if method[0] == "P" else None
+            answer = await client(method, url, sent)
+            assert (answer.status, answer.code) == (503, "database_unavailable"), (method, path)
+            assert int(answer.headers["Retry-After"]) >= 1
+
+        async with asyncio.TaskGroup() as group:
+            for route in all_routes():
+                if route.path not in needs_none:
+                    group.create_task(check(route.path, route.method))
+            ready = group.create_task(client.get("/readyz"))
+            alive = group.create_task(client.get("/healthz"))
+        assert alive.result().status == 200
+        assert ready.result().status == 503
+        assert ready.result().body["parts"]["mongodb"] == "database_unavailable"
+        assert ready.result().body["parts"]["store"] == "ok"
+
+
+async def test_metrics_tell_what_the_database_knows(database: Database, tmp_path: Path) -> None:
+    registry, queue = ConnectorRegistry(database), JobQueue(database)
+    await registry.ensure("simulated", Limits(100, 60_000))
+    await registry.block("simulated", "429", for_ms=60_000)
+    await registry.ensure("binance", Limits(50, 60_000))
+    async with Limiter(database) as limiter:
+        for _ in range(3):
+            await limiter.acquire("binance")
+    now_ms = database.server_clock.now_ms()
+    behind = Cursor(since_ms=now_ms - 5 * 60_000 - 1_000)
+    await queue.add(JobSpec("binance", "ohlcv_incremental", "BTC/USDT", "1m", cursor=behind))
+    async with serving(database, tmp_path) as client:
+        answer = await client.get("/metrics")
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    families = list(text_string_to_metric_families(answer.body))
+    names = [family.name for family in families]
+    assert len(names) == len(set(names))
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in families
+        for sample in family.samples
+    }
+    assert found["collector_rate_limit_usage", "binance"] == 3
+    assert found["collector_rate_limit_limit", "binance"] == 50
+    assert found["collector_rate_limit_reset_at", "binance"] > now_ms / 1000
+    assert found["collector_jobs", "binance", "queued"] == 1
+    assert found["collector_jobs", "binance", "running"] == 0
+    assert found["collector_banned_until", "binance"] == 0
+    assert found["collector_banned_until", "simulated"] > now_ms / 1000
+    assert found["collector_lag_bars", "binance", "1m"] == 5
+
+
+async def test_every_operation_is_described(database: Database, tmp_path: Path) -> None:
+    async with serving(database, tmp_path) as client:
+        document = (await client.get("/openapi.json")).body
+    operations = [each for methods in document["paths"].values() for each in methods.values()]
+    identities = {operation["operationId"] for operation in operations}
+    assert len(identities) == len(operations)
+    for operation in operations:
+        assert operation["summary"]
+        assert operation["tags"]
+        for status, response in operation["responses"].items():
+            if int(status) >= 400:
+                assert list(response["content"]) == ["application/problem+json"]
+            for link in response.get("links", {}).values():
+                assert link["operationId"] in identities
+            if status == "200" and "application/json" in response.get("content", {}):
+                assert response["content"]["application/json"]["schema"]
+        if "requestBody" in operation:
+            assert "413" in operation["responses"]
+    bodies = {"NewConnector", "NewJob", "NewStreams", "ConnectorChange", "JobChange", "Pause"}
+    for name in bodies:
+        schema = document["components"]["schemas"][name]
+        assert schema["examples"]
+        assert schema["additionalProperties"] is False
+    roles = {operation.get("x-role") for operation in operations}
+    assert roles == {None, *(role.word for role in Role if role > Role.ANYONE)}
+
+
+@asynccontextmanager
+async def api_process(
+    *arguments: str, **environment: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "api",
+        *arguments,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def test_a_process_serves_until_sigterm_and_exits_with_0(
+    database: Database, database_name: str, mongo_uri: str, tmp_path: Path
+) -> None:
+    settings = {
+        "COLLECTOR_MONGO_URI": mongo_uri,
+        "COLLECTOR_MONGO_DB": database_name,
+        "COLLECTOR_HOME": str(tmp_path),
+    }
+    async with asyncio.timeout(30), api_process("--port", "0", **settings) as process:
+        assert process.stdout is not None
+        line = (await process.stdout.readline()).decode()
+        url = re.search(r"http://127\.0\.0\.1:\d+", line)
+        assert url is not None, line
+        async with aiohttp.ClientSession(url[0]) as session:
+            async with session.get("/readyz") as response:
+                assert response.status == 200
+            async with session.get("/api/v1/events") as events:
+                # An open stream of events must not hold the end up.
+                assert await events.content.readline() == b": listening\n"
+                process.send_signal(signal.SIGTERM)
+                assert await process.wait() == 0
+
+
+async def test_it_refuses_to_listen_to_the_world_without_keys(tmp_path: Path) -> None:
+    async with (
+        asyncio.timeout(30),
+        api_process("--host", "0.0.0.0", COLLECTOR_HOME=str(tmp_path)) as process,
+    ):
+        said = (await process.communicate())[1].decode()
+        assert process.returncode == 8
+        assert said.startswith("E_CONFIG: refusing to listen on")
+        assert said.count("\n") == 1

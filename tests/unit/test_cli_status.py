@@ -1,0 +1,150 @@
+"""How a moment is put into words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
+from io import StringIO
+from typing import Any
+
+import pytest
+from bson import ObjectId
+from rich.console import Console
+
+from collector.cli.actions.census import Census, History, Lag, lag_of, state_name
+from collector.cli.actions.connectors import status_words, used_words
+from collector.cli.actions.jobs import state_words
+from collector.cli.actions.status import facts_of, one_line, overview
+from collector.cli.answer import cell, to_json
+from collector.cli.facts import job_facts
+from collector.connectors.connector import Connector
+from collector.jobs.job import Job
+
+NOW = 1_735_732_800_000
+HOUR = 3_600_000
+
+
+def connector(**fields: Any) -> Connector:
+    document = {
+        "exchange_id": "binance",
+        "status": "active",
+        "rate_limit": 20,
+        "rate_limit_period_ms": 1000,
+        "limiter": {"windows": [{"t": NOW, "cur": 5, "bins": []}]},
+    }
+    return Connector.from_document({**document, **fields})
+
+
+def job(**fields: Any) -> Job:
+    document = {
+        "_id": ObjectId(),
+        "exchange_id": "binance",
+        "type": "ohlcv_backfill",
+        "symbol": "BTC/USDT",
+        "timeframe": "1m",
+        "status": "active",
+        "state": "idle",
+        "priority": 70,
+        "next_run_at": NOW,
+        "lock": {"locked_by": "w", "lock_until": NOW, "lease_token": "secret"},
+        "created_at": datetime(2025, 1, 1, 12, tzinfo=UTC),
+    }
+    return Job.from_document({**document, **fields})
+
+
+FULL = Census(
+    at_ms=NOW,
+    connectors=[connector()],
+    states={"binance": Counter(running=1, queued=2, failed=1)},
+    lags={"binance": Lag(3, "1m")},
+    history=History(jobs=2, done=1, bars=750, bars_in_all=1000),
+    workers=[{"_id": "w1", "host": "here", "pid": 7}],
+)
+
+
+def drawn(census: Census) -> str:
+    screen = Console(width=160, file=StringIO())
+    screen.print(overview(census))
+    return screen.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_status_tells_budget_jobs_history_workers_and_lag() -> None:
+    shown = drawn(FULL)
+    for words in (
+        "5/20 requests (25%)",
+        "3 bars of 1m",
+        "jobs: 4 (1 failed, 2 queued, 1 running)",
+        "backfills: 1 of 2 done, 75.0% of 1,000 bars",
+        "workers: 1 alive (here:7)",
+        "at 2025-01-01 12:00:00 UTC",
+    ):
+        assert words in shown
+    assert "75.0%" in one_line(FULL, 10.0)
+
+
+def test_empty_states_are_words() -> None:
+    empty = Census(NOW, [], {}, {}, History(), [])
+    shown = drawn(empty)
+    assert "no connectors yet: collector connector add binance" in shown
+    assert "workers: none alive" in shown
+    assert "no jobs yet" in drawn(replace(empty, connectors=[connector()]))
+
+
+def test_facts_are_plain_json() -> None:
+    facts = facts_of(FULL)
+    assert facts["jobs"] == {"running": 1, "queued": 2, "failed": 1}
+    assert facts["connectors"][0]["usage"][0]["used"] == 5
+    assert facts["connectors"][0]["lag"] == {"bars": 3, "timeframe": "1m"}
+    assert facts["workers"] == [{"id": "w1", "host": "here", "pid": 7}]
+    assert "limiter" not in facts["connectors"][0]
+    assert "\n" not in to_json(facts)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "active"),
+        ({"status": "paused"}, "paused"),
+        ({"status": "paused", "paused_until": NOW + 2 * HOUR}, "paused, ends in 2 h"),
+        ({"status": "paused", "paused_until": NOW - 1}, "active"),
+        (
+            {"blocked_until": NOW + 90_000, "blocked_reason": "418"},
+            "blocked (418), ends in 1 min",
+        ),
+    ],
+)
+def test_a_stop_is_told_with_its_end(fields: dict[str, Any], words: str) -> None:
+    assert status_words(connector(**fields), NOW) == words
+
+
+def test_the_fullest_window_is_shown() -> None:
+    two = connector(windows=[{"unit": "weight", "limit": 10, "period_ms": 60_000}])
+    assert used_words(two, NOW) == "5/20 requests (25%)"
+
+
+def test_one_word_for_status_and_state() -> None:
+    assert state_name("paused", "idle") == "paused"
+    assert state_name("paused", "success") == "success"
+    assert state_words(job(state="idle", waiting_for="retry")) == "idle (retry)"
+    assert state_words(job(status="paused", state="failed")) == "failed"
+    assert state_words(job(status="deleted")) == "deleted"
+    assert state_words(job(status="paused", state="success", cursor={"done": True})) == "done"
+
+
+def test_a_job_never_tells_its_lease_token() -> None:
+    facts = job_facts(job())
+    assert facts["lock"] == {"locked_by": "w", "lock_until": NOW}
+    assert "secret" not in to_json(facts)
+    assert '"created_at": "2025-01-01T12:00:00.000Z"' in to_json(facts)
+
+
+def test_lag_counts_closed_bars() -> None:
+    assert lag_of("1m", NOW, NOW + 59_999).bars == 0
+    assert lag_of("1m", NOW, NOW + 180_000).bars == 3
+    assert lag_of("1h", NOW + HOUR, NOW).bars == 0
+
+
+def test_text_from_elsewhere_cannot_move_the_cursor() -> None:
+    assert cell("a\x1b[2Jb\n[red]c").plain == "a [2Jb [red]c"
+    assert cell(None).plain == "-"

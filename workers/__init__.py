@@ -1,0 +1,1 @@
+"""Worker processes: lease jobs, run their handlers, write down what came of it."""

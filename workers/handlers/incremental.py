@@ -1,0 +1,47 @@
+"""`ohlcv_incremental`: the bars that closed since the last run, usually one request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from workers.handlers.bars import ask, keep, series_of
+from workers.handlers.registry import Again, Outcome
+
+if TYPE_CHECKING:
+    from workers.job_run import JobRun
+    from workers.venues import Venues
+
+
+@dataclass(frozen=True, slots=True)
+class Incremental:
+    """Asks from the cursor on, page after page when it has been away, until nothing is new."""
+
+    venues: Venues
+
+    async def __call__(self, run: JobRun) -> Outcome:
+        series = series_of(run.job)
+        venue = await self.venues.with_markets(run.job.exchange_id)
+        step = series.timeframe.ms
+        while True:
+            cursor = run.cursor
+            closed = (venue.server_clock.now_ms() - cursor.since_ms) // step
+            if closed < 1:
+                return Again()
+            run.check()
+            # One more than has closed: the venue's running bar shows that it is up to date.
+            limit = min(closed + 1, venue.quirks.default_page)
+            answer = await ask(venue, series, cursor.since_ms, limit)
+            await keep(venue, answer, fence=run.fence)
+            moved = replace(
+                cursor,
+                since_ms=answer.to_ms,
+                last_ts=max(cursor.last_ts, answer.last_ts),
+                page=cursor.page + 1,
+            )
+            caught_up = limit < venue.quirks.default_page or answer.to_ms == cursor.since_ms
+            if caught_up:
+                # The finish writes the cursor too: one statement for the usual run.
+                run.count(moved, pages=1, bars=answer.bars)
+                return Again(cursor=moved)
+            await run.commit(moved, pages=1, bars=answer.bars)

@@ -1,0 +1,115 @@
+"""A worker process from start to end: the only place where its parts are put together."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from collector import logs
+from collector.clock import SystemClock
+from collector.connectors.limiter import Limiter
+from collector.jobs.lease import LeaseTerms
+from collector.mongo.client import Database
+from collector.mongo.schema import require_current
+from collector.store.store import Store
+from workers.handlers.backfill import Backfill, GapBackfill
+from workers.handlers.compact import Compact
+from workers.handlers.count import count
+from workers.handlers.incremental import Incremental
+from workers.handlers.markets import MarketsRefresh
+from workers.handlers.registry import HandlerRegistry
+from workers.runtime import Worker, WorkerConfig
+from workers.venues import Venues
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.settings import Settings
+
+_log = logs.get("workers")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line adds to the settings."""
+
+    concurrency: int | None = None
+    exchanges: Sequence[str] = ()
+    until_idle: bool = False
+
+
+async def work(settings: Settings, uri: str, options: Options) -> None:
+    """Runs one worker until a signal drains it."""
+    config = WorkerConfig(
+        # Unique for every start: a restarted worker must not pass for its former self.
+        worker_id=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
+        concurrency=options.concurrency or settings.worker.concurrency,
+        exchanges=options.exchanges or settings.worker.exchanges,
+        poll_seconds=settings.worker.poll_seconds,
+        patience=settings.worker.token_patience_seconds,
+        until_idle=options.until_idle,
+    )
+    async with (
+        Database(uri, settings.mongo_db) as database,
+        Limiter(database, use_global=settings.global_limit is not None) as limiter,
+    ):
+        await database.reach()
+        await require_current(database)
+        store = Store(settings.data_root)
+        venues = Venues(
+            database,
+            limiter,
+            store,
+            urls=settings.exchange_urls,
+            patience=config.patience,
+            clock=SystemClock(),
+        )
+        async with venues:
+            worker = Worker(
+                database,
+                limiter,
+                all_handlers(venues, store),
+                config,
+                terms=LeaseTerms(settings.worker.lease_ttl_ms),
+            )
+            drain_on_signals(worker)
+            _log.info("worker_started", worker=config.worker_id, concurrency=config.concurrency)
+            await worker.run()
+        _log.info("worker_stopped", worker=config.worker_id)
+
+
+def all_handlers(venues: Venues, store: Store) -> HandlerRegistry:
+    """Every type of job this program can run."""
+    return HandlerRegistry(
+        {
+            "compact": Compact(store),
+            "count": count,
+            "markets_refresh": MarketsRefresh(venues),
+            "ohlcv_incremental": Incremental(venues),
+            "ohlcv_backfill": Backfill(venues),
+            "gap_backfill": GapBackfill(venues),
+        }
+    )
+
+
+def drain_on_signals(worker: Worker) -> None:
+    """The first SIGTERM or SIGINT drains; a second one means it."""
+    loop = asyncio.get_running_loop()
+    asked = False
+
+    def on_signal(number: int) -> None:
+        nonlocal asked
+        if asked:
+            # Leases expire by themselves and every write is fenced: nothing needs tidying up.
+            os._exit(128 + number)
+        asked = True
+        _log.info("draining", signal=signal.Signals(number).name)
+        worker.drain()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal, number)

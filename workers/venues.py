@@ -1,0 +1,112 @@
+"""The exchanges a worker has opened: one adapter each, its markets known, its bars gathered."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from collector.connectors.gate import ConnectorPermit, GatedExchange
+from collector.connectors.market_book import MarketBook
+from collector.connectors.registry import ConnectorRegistry
+from collector.exchanges.quirks import quirks_for
+from collector.exchanges.registry import open_exchange
+from collector.store.group_commit import GroupCommit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from collector.clock import Clock
+    from collector.connectors.limiter import Limiter
+    from collector.exchanges.port import Exchange
+    from collector.exchanges.quirks import Quirks
+    from collector.mongo.client import Database
+    from collector.mongo.server_clock import ServerClock
+    from collector.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Venue:
+    """One exchange, ready to be asked for bars."""
+
+    exchange: Exchange
+    quirks: Quirks
+    commit: GroupCommit
+    store: Store
+    server_clock: ServerClock
+
+
+class Venues:
+    """Opens exchanges when the first job needs them and closes them all on drain."""
+
+    def __init__(
+        self,
+        database: Database,
+        limiter: Limiter,
+        store: Store,
+        *,
+        urls: Mapping[str, str],
+        patience: float,
+        clock: Clock,
+    ) -> None:
+        self.book = MarketBook(database)
+        self._database = database
+        self._limiter = limiter
+        self._store = store
+        self._urls = urls
+        self._patience = patience
+        self._clock = clock
+        self._registry = ConnectorRegistry(database)
+        self._open: dict[str, Venue] = {}
+        self._with_markets: set[str] = set()
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Venues:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._stack.aclose()
+
+    async def get(self, exchange_id: str) -> Venue:
+        """The venue, whatever is known of its markets."""
+        async with self._locks.setdefault(exchange_id, asyncio.Lock()):
+            return await self._get(exchange_id)
+
+    async def with_markets(self, exchange_id: str) -> Venue:
+        """The venue with its markets known: from the book when fresh, else asked and kept."""
+        async with self._locks.setdefault(exchange_id, asyncio.Lock()):
+            venue = await self._get(exchange_id)
+            if exchange_id not in self._with_markets:
+                markets = await self.book.load(exchange_id)
+                if markets is not None:
+                    venue.exchange.restore_markets(markets)
+                else:
+                    await self.book.save(await venue.exchange.load_markets())
+                self._with_markets.add(exchange_id)
+            return venue
+
+    async def _get(self, exchange_id: str) -> Venue:
+        venue = self._open.get(exchange_id)
+        if venue is None:
+            venue = self._open[exchange_id] = await self._opened(exchange_id)
+        return venue
+
+    async def _opened(self, exchange_id: str) -> Venue:
+        # Importing ccxt takes about a second, too long to hold up the other jobs.
+        quirks = await asyncio.to_thread(quirks_for, exchange_id)
+        permit = ConnectorPermit(self._limiter, self._registry, quirks, patience=self._patience)
+        exchange = await asyncio.to_thread(
+            open_exchange, exchange_id, permit, urls=self._urls, clock=self._clock
+        )
+        gated = GatedExchange(exchange, self._registry)
+        commit = await self._stack.enter_async_context(GroupCommit(self._store, exchange_id))
+        self._stack.push_async_callback(gated.close)
+        return Venue(gated, quirks, commit, self._store, self._database.server_clock)
