@@ -117,4 +117,4 @@ async def collecting(
             )
         finally:
             worker.drain()
-            await running
+            await asyncio.wait_for(running, 30)

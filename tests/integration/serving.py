@@ -111,7 +111,7 @@ async def serving(
                 yield Client(session, services)
         finally:
             server.stop()
-            await running
+            await asyncio.wait_for(running, 30)
             sock.close()
 
 

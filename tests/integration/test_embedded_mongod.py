@@ -97,7 +97,7 @@ def is_running(pid: int) -> bool:
     """Whether a process runs; one that is dead and not yet collected does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # The second: it went between open and read.
         return False
 
 

@@ -65,7 +65,7 @@ async def working(
             yield worker
         finally:
             worker.drain()
-            await running
+            await asyncio.wait_for(running, 30)
 
 
 async def until(queue: JobQueue, job: Job, satisfied: Callable[[Job], bool]) -> Job:
@@ -201,7 +201,9 @@ async def test_a_lease_taken_by_someone_else_ends_the_run_with_one_count(
 
     job, _ = await queue.add(JobSpec("x", "hanging"))
     before = metrics.LEASE_LOST._value.get()
-    async with working(database, {"hanging": hanging}, terms=LeaseTerms(900)):
+    # With room for one job ann cannot take back what is made to look expired: only bob can.
+    alone = replace(CONFIG, concurrency=1)
+    async with working(database, {"hanging": hanging}, alone, terms=LeaseTerms(900)):
         await until(queue, job, lambda job: job.state is State.RUNNING)
         await database.jobs.update_one({"_id": job.id}, {"$set": {"next_run_at": 1}})
         bob = Leasing(database, "bob")
