@@ -10,7 +10,6 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from api import problems
-from api.keys import ApiKeys, Role
 from api.middleware.authentication import Authentication, WrongKeys
 from api.middleware.body_limit import BodyLimit
 from api.middleware.origin import LOOPBACK_NAMES, Origin
@@ -18,6 +17,7 @@ from api.middleware.trace import Trace
 from api.openapi import document
 from api.roles import Guarded, guarded_routes
 from api.routes import ROUTERS
+from collector.keys import ApiKeys, Role
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -14,11 +14,12 @@ import uvicorn
 from api.app import Door, create_app
 from api.deps import Services
 from api.feed import Feed
-from api.keys import ApiKeys
-from api.listening import address_of, host_names, listen
 from api.market_desk import MarketDesk
+from api.middleware.origin import host_names
 from collector import logs
 from collector.connectors.limiter import Limiter
+from collector.keys import ApiKeys
+from collector.listening import address_of, listen
 from collector.mongo.client import Database
 from collector.mongo.schema import require_current
 from collector.store.store import Store

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi.openapi.utils import get_openapi
 
-from api.keys import Role
 from api.problems import MEDIA_TYPE, TITLES
 from api.schemas.problem import Problem
 from collector import __version__
+from collector.keys import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,8 +9,8 @@ from fastapi import Depends
 from fastapi.routing import APIRoute
 from starlette.requests import Request  # noqa: TC002 - FastAPI reads the annotation
 
-from api.keys import Role
 from api.problems import Refusal
+from collector.keys import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

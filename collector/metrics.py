@@ -33,3 +33,9 @@ BARS_WRITTEN = Counter(
     "collector_bars_written_total", "Bars made durable", ["exchange", "timeframe"]
 )
 DATABASE_OUTAGES = Counter("collector_database_outages_total", "Times MongoDB became unreachable")
+API_REQUESTS = Counter(
+    "collector_api_requests_total", "Requests answered", ["method", "route", "status"]
+)
+API_REQUEST_SECONDS = Histogram(
+    "collector_api_request_seconds", "Time until the answer was complete", ["method", "route"]
+)

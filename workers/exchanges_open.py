@@ -21,13 +21,20 @@ class OpenExchanges:
     """A picture of the connectors, at most seconds old. The limiter has the last word."""
 
     def __init__(
-        self, database: Database, limiter: Limiter, clock: Clock, *, only: Sequence[str] = ()
+        self,
+        database: Database,
+        limiter: Limiter,
+        clock: Clock,
+        *,
+        only: Sequence[str] = (),
+        early_seconds: float = 0.0,
     ) -> None:
         self._registry = ConnectorRegistry(database)
         self._server_clock = database.server_clock
         self._limiter = limiter
         self._clock = clock
         self._only = frozenset(only)
+        self._early_seconds = early_seconds
         self._connectors: list[Connector] = []
         self._read_at = float("-inf")
         self._turn = 0
@@ -61,7 +68,8 @@ class OpenExchanges:
         running, waits = [], []
         for connector in self._connectors:
             stopped = connector.stopped(now_ms)
-            exhausted = self._limiter.exhausted_until(connector.exchange_id) - moment
+            exhausted_until = self._limiter.exhausted_until(connector.exchange_id)
+            exhausted = exhausted_until - self._early_seconds - moment
             if stopped is not None:
                 waits.append((stopped.retry_at_ms - now_ms) / 1000)
             elif exhausted > 0:

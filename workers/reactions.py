@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from collector.jobs.settlement import Settlement
 
 
-def react(error: Exception, job: Job, backoff: Backoff, spread: float) -> Settlement:
+def react(
+    error: Exception, job: Job, backoff: Backoff, spread: float, *, early_ms: int = 0
+) -> Settlement:
     """Own budget spent: wait for it. A passing fault: back off. A lasting one: tell a person.
 
     An error that is not ours is a defect somewhere. It is retried like a passing fault, with its
     class in the reason, because one bad answer must not stop a series for good.
     """
     if isinstance(error, RateLimited):
-        return settlement.wait_for_token(error, spread)
+        return settlement.wait_for_token(error, spread, early_ms=early_ms)
     if isinstance(error, NeedsOperator):
         return settlement.fail(job, str(error))
     if isinstance(error, RetryLater):

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 _log = logs.get("workers")
 CLOCK_SLACK_MS = 20
 """How far our idea of the server's clock may be off within one claim round."""
+EARLY_SECONDS = 0.1
+"""Jobs that wait for tokens are leased this much before the tokens are there: claiming them and
+starting their requests would otherwise come out of every window of the budget."""
 JOB_RETRY = Backoff(base_seconds=5.0, max_seconds=600.0)
 
 
@@ -58,6 +61,11 @@ class WorkerConfig:
     retry: Backoff = field(default=JOB_RETRY)
     until_idle: bool = False
     """Stop by itself once nothing is due and nothing runs."""
+
+    @property
+    def early_seconds(self) -> float:
+        """A job that comes early waits for its token, which takes patience."""
+        return min(EARLY_SECONDS, self.patience / 2)
 
 
 class Worker:
@@ -81,7 +89,13 @@ class Worker:
         self._leasing = Leasing(database, config.worker_id, terms=terms, clock=self._clock)
         self._renewal = Renewal(self._leasing, self._clock)
         self._wakeup = Wakeup(database, poll_seconds=config.poll_seconds)
-        self._open = OpenExchanges(database, limiter, self._clock, only=config.exchanges)
+        self._open = OpenExchanges(
+            database,
+            limiter,
+            self._clock,
+            only=config.exchanges,
+            early_seconds=config.early_seconds,
+        )
         self._history = RunHistory(database)
         self._maintenance = Maintenance(database, config.worker_id, config.concurrency)
         self._draining = asyncio.Event()
@@ -239,7 +253,8 @@ class Worker:
         except StopWork:
             return settlement.put_down()
         except Exception as error:  # noqa: BLE001 - a defect in one handler is one job's fault
-            end = react(error, run.job, self._config.retry, random.random())
+            early_ms = round(self._config.early_seconds * 1000)
+            end = react(error, run.job, self._config.retry, random.random(), early_ms=early_ms)
             _say(end, error)
             return end
         if isinstance(outcome, Done):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers
 
 from api import problems
-from api.keys import ApiKeys, Role
 from collector.clock import Clock, SystemClock
+from collector.keys import ApiKeys, Role
 
 if TYPE_CHECKING:
     from starlette.responses import Response

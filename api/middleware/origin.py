@@ -13,11 +13,22 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 
 from api import problems
+from collector.listening import only_loopback
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from collector.keys import ApiKeys
+
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def host_names(host: str, keys: ApiKeys) -> frozenset[str] | None:
+    """The names to answer to: loopback's on loopback, any elsewhere.
+
+    Raises ConfigError for an address that others can reach while there are no keys.
+    """
+    return LOOPBACK_NAMES | {host.lower()} if only_loopback(host, keys) else None
 
 
 class Origin:

@@ -12,24 +12,16 @@ import uuid
 from typing import TYPE_CHECKING
 
 import structlog
-from prometheus_client import Counter, Histogram
 from starlette.datastructures import Headers, MutableHeaders
 
 from api import problems
-from collector import logs
+from collector import logs, metrics
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _log = logs.get("api")
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-
-REQUESTS = Counter(
-    "collector_api_requests_total", "Requests answered", ["method", "route", "status"]
-)
-REQUEST_SECONDS = Histogram(
-    "collector_api_request_seconds", "Time until the answer was complete", ["method", "route"]
-)
 
 SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -91,8 +83,8 @@ def _note(scope: Scope, status: int, seconds: float) -> None:
     # The route's own path and not the client's: a metric must not grow with what people type.
     route = getattr(scope.get("route"), "path", "none")
     method = scope["method"] if scope["method"] in _METHODS else "other"
-    REQUESTS.labels(method, route, str(status)).inc()
-    REQUEST_SECONDS.labels(method, route).observe(seconds)
+    metrics.API_REQUESTS.labels(method, route, str(status)).inc()
+    metrics.API_REQUEST_SECONDS.labels(method, route).observe(seconds)
     # The query stays out: nothing in it is secret today, and nothing in the log will be tomorrow.
     _log.info(
         "request",

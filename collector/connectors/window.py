@@ -23,7 +23,7 @@ from typing import Any, Literal
 Unit = Literal["requests", "weight"]
 Algorithm = Literal["sliding_window", "fixed_window"]
 
-MOST_BINS = 100
+MOST_BINS = 128
 MARGIN_FLOOR_MS = 125
 MARGIN_SHARE = 40  # a fortieth of the period
 MARGIN_CEILING_SHARE = 8  # but never more than an eighth of it

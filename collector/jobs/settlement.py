@@ -59,8 +59,8 @@ def done(*, vanish: bool = False, cursor: Cursor | None = None) -> Settlement:
     return Settlement(BY_NAME["vanish" if vanish else "done"], attempt=0, cursor=cursor)
 
 
-def wait_for_token(denied: RateLimited, spread: float) -> Settlement:
-    """Back when the budget is.
+def wait_for_token(denied: RateLimited, spread: float, *, early_ms: int = 0) -> Settlement:
+    """Back when the budget is, or `early_ms` before: being leased takes time, too.
 
     A closed exchange (paused, blocked, tripped) is not leased from anyway; its jobs stay close at
     hand, so that they start when a person opens it early.
@@ -69,7 +69,9 @@ def wait_for_token(denied: RateLimited, spread: float) -> Settlement:
     extra = round(WAIT_SPREAD_MS * spread)
     if denied.retry_at_ms is not None and denied.reason not in CLOSED_REASONS:
         # A date and not a distance: pages in flight may have taken a while since the denial.
-        return Settlement(wait, next_run_at=denied.retry_at_ms + extra, waiting_for=denied.reason)
+        return Settlement(
+            wait, next_run_at=denied.retry_at_ms - early_ms + extra, waiting_for=denied.reason
+        )
     later = min(denied.retry_after_ms or 0, CLOSED_WAIT_MS) + extra
     return Settlement(wait, next_run_in_ms=later, waiting_for=denied.reason)
 

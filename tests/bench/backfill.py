@@ -114,9 +114,10 @@ async def _use(bench: Bench, setting: Setting) -> Use:
     wanted = setting.limit * setting.periods
     async with stage(bench, limits, "--latency-ms", str(setting.latency_ms)) as on:
         until = SystemClock().wall_ms() // DAY_MS * DAY_MS
-        await _add_backfills(on, SYMBOLS, until)
         for _ in range(setting.workers):
             await on.start_worker()
+        await on.workers_are_up()
+        await _add_backfills(on, SYMBOLS, until)
         entries = await _until_sent(on, wanted, 2 * setting.periods * setting.period_ms / 1000)
         cpu_s = on.costs()["workers"].cpu_s
         await _still_busy(on)

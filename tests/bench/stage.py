@@ -59,6 +59,12 @@ class Stage:
         self.workers.append(worker)
         return worker
 
+    async def workers_are_up(self) -> None:
+        """Four interpreters that start on two cores would be measured instead of the budget."""
+        async with asyncio.timeout(60):
+            while await self.database.workers.count_documents({}) < len(self.workers):
+                await asyncio.sleep(0.05)
+
     def costs(self) -> dict[str, Cost]:
         """By kind of process; the workers' memory is the largest one's."""
         each = [cost_of(worker.pid) for worker in self.workers]

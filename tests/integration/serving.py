@@ -13,12 +13,12 @@ import aiohttp
 from api.app import Door, create_app
 from api.deps import Services
 from api.feed import Feed
-from api.listening import address_of, listen
 from api.main import Server
 from api.market_desk import MarketDesk
 from collector.connectors.limiter import Limiter
 from collector.connectors.market_book import MarketBook
 from collector.exchanges.port import Market, Markets
+from collector.listening import address_of, listen
 from collector.mongo.client import Database
 from collector.store.store import Store
 from migrations import runner

@@ -16,12 +16,12 @@ import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.app import all_routes
-from api.keys import Role
 from collector.connectors.connector import Limits
 from collector.connectors.limiter import Limiter
 from collector.connectors.registry import ConnectorRegistry
 from collector.jobs.job import Cursor, JobSpec
 from collector.jobs.queue import JobQueue
+from collector.keys import Role
 from collector.mongo.client import Database
 from tests.integration.serving import serving
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from api.app import Door, all_routes, create_app
-from api.keys import ApiKeys, Role
 from api.middleware.authentication import WrongKeys
 from collector.clock import ManualClock
+from collector.keys import ApiKeys, Role
 from tests.integration.serving import fresh_database, serving
 
 if TYPE_CHECKING:

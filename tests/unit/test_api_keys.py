@@ -6,11 +6,12 @@ import hashlib
 
 import pytest
 
-from api.keys import ApiKeys, Role
-from api.listening import host_names, listen
 from api.middleware.authentication import MOST_ADDRESSES, WrongKeys
+from api.middleware.origin import host_names
 from collector.clock import ManualClock
 from collector.errors import ConfigError
+from collector.keys import ApiKeys, Role
+from collector.listening import listen
 
 DIGEST = hashlib.sha256(b"open sesame").hexdigest()
 

@@ -1,4 +1,4 @@
-"""Where the server listens, and the refusal to listen to the world without keys."""
+"""Sockets that a program opens, and the refusal to open one to the world without keys."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ import ipaddress
 import socket
 from typing import TYPE_CHECKING
 
-from api.middleware.origin import LOOPBACK_NAMES
 from collector.errors import ConfigError
 
 if TYPE_CHECKING:
-    from api.keys import ApiKeys
+    from collector.keys import ApiKeys
 
 BACKLOG = 2048
 
 
-def host_names(host: str, keys: ApiKeys) -> frozenset[str] | None:
-    """The names to answer to: loopback's on loopback, any elsewhere.
+def only_loopback(host: str, keys: ApiKeys) -> bool:
+    """Whether nobody but this machine can reach `host`.
 
     Raises ConfigError for an address that others can reach while there are no keys.
     """
     if all(ipaddress.ip_address(address).is_loopback for address in _addresses(host)):
-        return LOOPBACK_NAMES | {host.lower()}
+        return True
     if not keys:
         raise ConfigError(
             f"refusing to listen on {host}: others can reach it and no API key is configured "
             "(set COLLECTOR_API_KEYS=role:sha256hex, or listen on 127.0.0.1)"
         )
-    return None
+    return False
 
 
 def listen(host: str, port: int) -> socket.socket:

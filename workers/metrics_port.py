@@ -1,0 +1,51 @@
+"""What this worker counted, for Prometheus, on a port of its own.
+
+Counters belong to the process that counts, so every worker is scraped by itself and nothing is
+counted twice. Where each of them listens stands in its document in `workers`, and the API lists
+all of them for Prometheus to find.
+"""
+
+from __future__ import annotations
+
+import socket
+from contextlib import asynccontextmanager, closing
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from collector.listening import listen, only_loopback
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from collector.keys import ApiKeys
+
+
+@asynccontextmanager
+async def metrics_port(host: str, port: int, keys: ApiKeys) -> AsyncIterator[str]:
+    """Serves `/metrics` while the block runs; yields `host:port` as others can reach it."""
+
+    async def metrics(request: web.Request) -> web.Response:
+        if keys and keys.role_of(_bearer(request)) is None:
+            return web.Response(status=401, headers={"WWW-Authenticate": "Bearer"})
+        return web.Response(
+            body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST}
+        )
+
+    reachable = host if only_loopback(host, keys) else socket.gethostname()
+    app = web.Application()
+    app.router.add_get("/metrics", metrics)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        with closing(listen(host, port)) as sock:
+            await web.SockSite(runner, sock).start()
+            yield f"{reachable}:{sock.getsockname()[1]}"
+    finally:
+        await runner.cleanup()
+
+
+def _bearer(request: web.Request) -> str:
+    scheme, _, key = request.headers.get("Authorization", "").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else ""
