@@ -19,7 +19,7 @@ ENV PATH=/opt/collector/bin:$PATH \
     COLLECTOR_HOME=/home/collector/.collector \
     COLLECTOR_DATA=/data \
     COLLECTOR_LOGGING__FORMAT=json
-USER collector
+USER 10001
 VOLUME /data
 ENTRYPOINT ["collector"]
 CMD ["--help"]

@@ -22,11 +22,13 @@ test: install  ## what a developer runs all day
 acceptance: install  ## the long proof: real processes, kill -9, outages
 	$(BIN)/python -m pytest tests/acceptance --timeout 600
 
-check: install  ## format, lint, types, import rule
+check: install  ## format, lint, types, import rule, deployment files
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	$(BIN)/hadolint Dockerfile
 
 bench: install  ## ratios, printed; see tests/bench
 	$(BIN)/python -m tests.bench

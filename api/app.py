@@ -74,7 +74,7 @@ def create_app(services: Services, door: Door) -> FastAPI:
         ],
     )
     app.state.services = services
-    problems.install(app)
+    problems.install(app, _methods(routes))
     for router in ROUTERS:
         app.include_router(router)
     app.openapi = _Described(app, routes, with_keys=bool(door.keys))  # type: ignore[method-assign]
@@ -94,6 +94,13 @@ class _Described:
         if self._made is None:
             self._made = document(self._app, self._routes, with_keys=self._with_keys)
         return self._made
+
+
+def _methods(routes: tuple[Guarded, ...]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for route in routes:
+        found.setdefault(route.path, set()).add(route.method)
+    return found
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -10,8 +10,10 @@ from starlette.requests import Request  # noqa: TC002 - FastAPI reads the annota
 
 from collector.connectors.market_book import MarketBook
 from collector.connectors.registry import ConnectorRegistry
+from collector.jobs.live_workers import LiveWorkers
 from collector.jobs.queue import JobQueue
 from collector.jobs.runs import RunHistory
+from collector.reports.validation import Demands
 
 if TYPE_CHECKING:
     from api.feed import Feed
@@ -28,10 +30,13 @@ class Services:
     store: Store
     desk: MarketDesk
     feed: Feed
+    demands: Demands = field(default_factory=Demands)
+    """What reports ask of a series."""
     registry: ConnectorRegistry = field(init=False)
     queue: JobQueue = field(init=False)
     runs: RunHistory = field(init=False)
     book: MarketBook = field(init=False)
+    workers: LiveWorkers = field(init=False)
 
     def __post_init__(self) -> None:
         for name, kind in (
@@ -39,6 +44,7 @@ class Services:
             ("queue", JobQueue),
             ("runs", RunHistory),
             ("book", MarketBook),
+            ("workers", LiveWorkers),
         ):
             object.__setattr__(self, name, kind(self.database))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from api.problems import unprocessable
 from api.schemas.schedules import schedule_of
-from collector.jobs.job import EXCHANGE_DUTIES, Cursor, JobSpec
+from collector.jobs.job import WHOLE_EXCHANGE, Cursor, JobSpec
 from collector.market.timeframe import Timeframe
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ async def job_spec(body: NewJob, parts: Services) -> JobSpec:
     since, until = _range(body)
     check_range(since, until, now_ms)
     await parts.desk.check_connector(body.exchange_id)
-    if body.type in EXCHANGE_DUTIES:
+    if body.type in WHOLE_EXCHANGE:
         for name in ("symbol", "timeframe", "since", "until", "cursor"):
             if getattr(body, name) is not None:
                 raise unprocessable(name, "not_allowed", f"{body.type} takes no {name}")

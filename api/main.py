@@ -22,6 +22,7 @@ from collector.keys import ApiKeys
 from collector.listening import address_of, listen
 from collector.mongo.client import Database
 from collector.mongo.schema import require_current
+from collector.reports.validation import Demands
 from collector.store.store import Store
 
 if TYPE_CHECKING:
@@ -66,8 +67,12 @@ async def serve(settings: Settings, uri: str, listening: Listening) -> None:
             services = Services(
                 database=database,
                 store=Store(settings.data_root),
-                desk=MarketDesk(database, limiter, urls=settings.exchange_urls),
+                desk=MarketDesk(database, limiter, urls=settings.addresses),
                 feed=Feed(database),
+                demands=Demands(
+                    max_gap_pct=settings.quality.max_gap_pct,
+                    strict_gaps=settings.resample.strict_gaps,
+                ),
             )
             server = Server(create_app(services, listening.door), services)
             # Whoever started us may have asked for port 0 and reads the answer here.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from api.roles import Guarded
 
 DESCRIPTION = """\
-Connectors, jobs, markets and candles of a Collector.
+Connectors, jobs, workers, markets and candles of a Collector.
 
 Lists are `{"items": [...], "next_cursor": ...}`: ask again with `cursor` until it is null. Windows,
 schedules and cursors are epoch milliseconds, dates are ISO 8601; queries and bodies accept either.
@@ -32,8 +32,26 @@ TAGS = [
     {"name": "markets", "description": "What an exchange lists"},
     {"name": "candles", "description": "The bars themselves"},
     {"name": "events", "description": "Changes as they happen"},
+    {"name": "workers", "description": "Who is working, and where each one's metrics are"},
     {"name": "process", "description": "For probes and Prometheus"},
 ]
+OF_A_JOB = (
+    "show_job",
+    "change_job",
+    "replace_job",
+    "delete_job",
+    "pause_job",
+    "resume_job",
+    "run_job",
+    "list_runs",
+)
+OF_A_CONNECTOR = (
+    "show_connector",
+    "change_connector",
+    "delete_connector",
+    "pause_connector",
+    "resume_connector",
+)
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -41,14 +59,14 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": TITLES[status]} for status in statuses}
 
 
-def job_links(operations: Iterable[str]) -> dict[str, Any]:
-    """Where one may go from an answer that holds a job."""
-    return _links(operations, "job_id", "$response.body#/id")
+def job_links(at: str = "") -> dict[str, Any]:
+    """Where one may go from an answer that holds a job, `at` a JSON pointer."""
+    return _links(OF_A_JOB, "job_id", f"$response.body#{at}/id")
 
 
-def connector_links(operations: Iterable[str]) -> dict[str, Any]:
+def connector_links() -> dict[str, Any]:
     """Where one may go from an answer that holds a connector."""
-    return _links(operations, "exchange_id", "$response.body#/exchange_id")
+    return _links(OF_A_CONNECTOR, "exchange_id", "$response.body#/exchange_id")
 
 
 def _links(operations: Iterable[str], parameter: str, value: str) -> dict[str, Any]:
@@ -81,6 +99,7 @@ def document(app: FastAPI, routes: Iterable[Guarded], *, with_keys: bool) -> dic
         for method, operation in methods.items():
             role = roles[path, method.upper()]
             _describe(operation, role, with_keys=with_keys)
+            _link_next_page(operation)
     return schema
 
 
@@ -109,3 +128,15 @@ def _describe(operation: dict[str, Any], role: Role, *, with_keys: bool) -> None
                     }
                 }
     operation["responses"] = dict(sorted(responses.items()))
+
+
+def _link_next_page(operation: dict[str, Any]) -> None:
+    """From a page to the one after it: the same question, and the cursor of the answer."""
+    parameters = {
+        each["name"]: f"$request.{each['in']}.{each['name']}"
+        for each in operation.get("parameters", ())
+    }
+    if "cursor" in parameters:
+        parameters["cursor"] = "$response.body#/next_cursor"
+        link = {"operationId": operation["operationId"], "parameters": parameters}
+        operation["responses"]["200"]["links"] = {"next_page": link}

@@ -29,7 +29,7 @@ from collector.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fastapi import FastAPI
     from starlette.requests import Request
@@ -142,8 +142,9 @@ def of_defect() -> Response:
     return problem_response(500, "internal_error", "an unexpected error; see the server's log")
 
 
-def install(app: FastAPI) -> None:
-    """Makes every error of the app a problem."""
+def install(app: FastAPI, methods: Mapping[str, Iterable[str]]) -> None:
+    """Makes every error of the app a problem. `methods` are those of each path."""
+    app.state.allow = {path: ", ".join(sorted(each)) for path, each in methods.items()}
     app.add_exception_handler(CollectorError, _on_collector_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
@@ -154,7 +155,7 @@ async def _on_collector_error(_request: Request, error: Exception) -> Response:
     return of_error(error)
 
 
-async def _on_http(_request: Request, error: Exception) -> Response:
+async def _on_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error, Refusal):
         return problem_response(
@@ -164,8 +165,16 @@ async def _on_http(_request: Request, error: Exception) -> Response:
             errors=error.errors,
             headers=error.headers,
         )
+    headers = dict(error.headers or {})
+    path = getattr(request.scope.get("route"), "path", None)
+    if error.status_code == 405 and path in request.app.state.allow:
+        # The router names the methods of the first route it met; a path may have several.
+        headers["Allow"] = request.app.state.allow[path]
     code = _CODES.get(error.status_code, "http_error")
-    return problem_response(error.status_code, code, error.detail, headers=error.headers)
+    # FastAPI's only 400: bytes that are no text, or JSON that cannot be read.
+    blamed = FieldError(field="body", reason=error.detail, code=code)
+    errors = [blamed] if error.status_code == 400 else []
+    return problem_response(error.status_code, code, error.detail, errors=errors, headers=headers)
 
 
 async def _on_invalid(_request: Request, error: Exception) -> Response:

@@ -18,7 +18,10 @@ CollectorError
 │   │   └── SchemaMismatch     the database is newer (or older) than this program
 │   ├── CostNeverFits          a request weighs more than its whole window
 │   ├── BadRequest             the exchange refused what was asked (unknown symbol, 451, ...)
-│   └── StoreError             E_WRITE: the lake could not be written; see store.port
+│   ├── StoreError             E_WRITE: the lake could not be written; see store.port
+│   ├── DataInvalid            E_SCHEMA: what is stored is not what it should be
+│   ├── TimeDrift              E_TIME_DRIFT: a clock is too far off
+│   └── GapsExceeded           E_GAPS: more is missing than the rule allows
 ├── JobConflict                the job is not in a state that allows this
 └── NotFound                   no such connector or job
 
@@ -174,6 +177,30 @@ class StoreError(NeedsOperator):
     code = "store_error"
     exit_name = "E_WRITE"
     exit_code = 7
+
+
+class DataInvalid(NeedsOperator):
+    """What is stored fails a check."""
+
+    code = "data_invalid"
+    exit_name = "E_SCHEMA"
+    exit_code = 5
+
+
+class TimeDrift(NeedsOperator):
+    """This machine's clock and an exchange's are too far apart."""
+
+    code = "time_drift"
+    exit_name = "E_TIME_DRIFT"
+    exit_code = 6
+
+
+class GapsExceeded(NeedsOperator):
+    """More of a series is missing than the rule allows."""
+
+    code = "gaps_exceeded"
+    exit_name = "E_GAPS"
+    exit_code = 10
 
 
 class JobConflict(CollectorError):

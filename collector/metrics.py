@@ -1,4 +1,8 @@
-"""Every metric name, once, as Prometheus client objects."""
+"""Every metric that a process counts itself, by name, once.
+
+Gauges that are facts of the database (budgets, jobs, lag, bans) are not here: the API alone reads
+them at the scrape (api/figures.py), so that no fleet tells one fact many times.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,6 @@ TOKENS_DENIED = Counter(
 )
 TOKENS_STALE = Counter(
     "collector_tokens_stale_total", "Tokens that arrived too late to be spent safely", ["exchange"]
-)
-BANNED_UNTIL = Gauge(
-    "collector_banned_until", "Epoch seconds until which the exchange is blocked", ["exchange"]
 )
 LEASE_LOST = Counter("collector_lease_lost_total", "Leases this process lost")
 JOBS_RESCUED = Counter(
@@ -31,6 +32,11 @@ REQUEST_SECONDS = Histogram(
 )
 BARS_WRITTEN = Counter(
     "collector_bars_written_total", "Bars made durable", ["exchange", "timeframe"]
+)
+GAP_RATIO = Gauge(
+    "collector_gap_ratio",
+    "Share of a series that is missing, when it was last reported on",
+    ["exchange", "symbol", "timeframe"],
 )
 DATABASE_OUTAGES = Counter("collector_database_outages_total", "Times MongoDB became unreachable")
 API_REQUESTS = Counter(

@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from collector.errors import ConfigError
 from collector.market.timeframe import Timeframe
+from collector.store.address import with_endpoint
 
 
 class Section(BaseModel):
@@ -77,6 +78,10 @@ class WorkerSettings(Section):
     poll_seconds: float = Field(default=2.0, gt=0)
     token_patience_seconds: float = Field(default=1.5, ge=0)
     """A token that comes this soon is waited for in place; for a later one the job steps back."""
+    metrics_host: str = "127.0.0.1"
+    """Any address but loopback needs `api_keys`, as for the API."""
+    metrics_port: int = Field(default=0, ge=0, le=65_535)
+    """0 takes a free one, so that workers of one machine do not collide."""
 
 
 class GlobalLimitSettings(Section):
@@ -92,6 +97,58 @@ class ServerSettings(Section):
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65_535)
     """0 takes a free one."""
+
+
+class ApiSettings(Section):
+    """The exchange that `datalayer` works with, by the names of its own settings."""
+
+    adapter: str = "bybit"
+    base_url: str | None = None
+    """Where its requests go; `exchange_urls` wins."""
+    read_only_keys_ref: str | None = None
+    """Accepted and never read: bars are public, and no request is signed."""
+    timeout_s: float = Field(default=10.0, gt=0, le=600)
+    max_retries: int = Field(default=5, ge=1)
+    """Failures in a row after which `datalayer backfill` gives up; the job itself does not."""
+    max_concurrent: int | None = Field(default=None, ge=1)
+    """`max_concurrent_jobs` of a connector that `datalayer backfill` makes."""
+    page_size: int | None = Field(default=None, ge=1)
+    """Bars asked for at a time; never more than the exchange gives."""
+
+    @property
+    def timeout_ms(self) -> int:
+        return round(self.timeout_s * 1000)
+
+    @property
+    def page_sizes(self) -> dict[str, int]:
+        return {} if self.page_size is None else {self.adapter: self.page_size}
+
+
+class StorageSettings(Section):
+    base_dir: str | None = None
+    """The same as `data`, which wins."""
+    compression: Literal["zstd"] = "zstd"
+    tail_days: int = Field(default=14, ge=1)
+
+
+class ResampleSettings(Section):
+    tfs: list[str] = Field(default_factory=lambda: ["5m", "15m", "1h"])
+    strict_gaps: bool = True
+    """A window that lacks a minute and does not say so fails `datalayer validate`."""
+
+    @field_validator("tfs")
+    @classmethod
+    def _are_timeframes(cls, value: list[str]) -> list[str]:
+        return [Timeframe.parse(name).name for name in value]
+
+
+class QualitySettings(Section):
+    max_gap_pct: float = Field(default=0.0001, ge=0, le=1)
+    """The share of a series that may be missing; 0.0001 is 0.01%."""
+    gap_recovery_days: int = Field(default=7, ge=0)
+    """Gaps younger than this are asked for again."""
+    sanity_check_samples: int = Field(default=200, ge=0)
+    """Bars of each series that `datalayer validate` compares with the exchange."""
 
 
 class LoggingSettings(Section):
@@ -110,6 +167,8 @@ class Settings(BaseSettings):
     mongo_uri: str | None = None
     mongo_db: str = "collector"
     data: str | None = None
+    s3_endpoint: str | None = None
+    """The server of an `s3://` in `data`, when it is not Amazon's own."""
     exchange_urls: dict[str, str] = Field(default_factory=dict)
     exchanges: dict[str, ExchangeSettings] = Field(default_factory=dict)
     streams: list[StreamSettings] = Field(default_factory=list)
@@ -118,6 +177,10 @@ class Settings(BaseSettings):
     api_keys: SecretStr | None = None
     """`role:sha256hex,...`; the keys themselves are stored nowhere."""
     global_limit: GlobalLimitSettings | None = None
+    api: ApiSettings = Field(default_factory=ApiSettings)
+    storage: StorageSettings = Field(default_factory=StorageSettings)
+    resample: ResampleSettings = Field(default_factory=ResampleSettings)
+    quality: QualitySettings = Field(default_factory=QualitySettings)
     logging: LoggingSettings = Field(default_factory=LoggingSettings)
 
     @classmethod
@@ -139,7 +202,14 @@ class Settings(BaseSettings):
 
     @property
     def data_root(self) -> str:
-        return self.data or str(self.home / "data")
+        root = self.data or self.storage.base_dir or str(self.home / "data")
+        return with_endpoint(root, self.s3_endpoint)
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Where requests go instead: `exchange_urls`, and `api.base_url` for the adapter."""
+        own = {} if self.api.base_url is None else {self.api.adapter: self.api.base_url}
+        return {**own, **self.exchange_urls}
 
 
 def load(config: Path | None = None) -> Settings:

@@ -11,6 +11,7 @@ from collector import logs
 from collector.mongo.client import Database
 from collector.mongo.embedded import EmbeddedMongo
 from migrations import runner
+from tests.lakes import bucket, lake  # noqa: F401 - fixtures
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

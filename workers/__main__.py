@@ -9,6 +9,7 @@ from pathlib import Path
 
 import uvloop
 
+import workers.without_pandas  # noqa: F401 - before whatever imports pyarrow
 from collector import logs
 from collector.errors import CollectorError
 from collector.mongo.location import mongodb

@@ -14,15 +14,21 @@ from collector import logs
 from collector.clock import SystemClock
 from collector.connectors.limiter import Limiter
 from collector.jobs.lease import LeaseTerms
+from collector.jobs.queue import JobQueue
+from collector.keys import ApiKeys
+from collector.market.timeframe import Timeframe
 from collector.mongo.client import Database
 from collector.mongo.schema import require_current
+from collector.store.copies import Copies
 from collector.store.store import Store
 from workers.handlers.backfill import Backfill, GapBackfill
-from workers.handlers.compact import Compact
 from workers.handlers.count import count
+from workers.handlers.gap_scan import GapScan
 from workers.handlers.incremental import Incremental
 from workers.handlers.markets import MarketsRefresh
 from workers.handlers.registry import HandlerRegistry
+from workers.handlers.upkeep import Compact, FullScan, TailRefresh
+from workers.metrics_port import metrics_port
 from workers.runtime import Worker, WorkerConfig
 from workers.venues import Venues
 
@@ -54,44 +60,68 @@ async def work(settings: Settings, uri: str, options: Options) -> None:
         patience=settings.worker.token_patience_seconds,
         until_idle=options.until_idle,
     )
+    secret = settings.api_keys
+    keys = ApiKeys.parse(secret.get_secret_value() if secret else None)
     async with (
+        metrics_port(settings.worker.metrics_host, settings.worker.metrics_port, keys) as figures,
         Database(uri, settings.mongo_db) as database,
         Limiter(database, use_global=settings.global_limit is not None) as limiter,
     ):
         await database.reach()
         await require_current(database)
-        store = Store(settings.data_root)
+        store = Store(settings.data_root, copies=_copies(settings))
         venues = Venues(
             database,
             limiter,
             store,
-            urls=settings.exchange_urls,
+            urls=settings.addresses,
             patience=config.patience,
             clock=SystemClock(),
+            timeout_ms=settings.api.timeout_ms,
+            page_sizes=settings.api.page_sizes,
         )
         async with venues:
             worker = Worker(
                 database,
                 limiter,
-                all_handlers(venues, store),
+                all_handlers(
+                    venues, store, database, recovery_days=settings.quality.gap_recovery_days
+                ),
                 config,
                 terms=LeaseTerms(settings.worker.lease_ttl_ms),
+                metrics_address=figures,
             )
             drain_on_signals(worker)
-            _log.info("worker_started", worker=config.worker_id, concurrency=config.concurrency)
+            _log.info(
+                "worker_started",
+                worker=config.worker_id,
+                concurrency=config.concurrency,
+                metrics=figures,
+            )
             await worker.run()
         _log.info("worker_stopped", worker=config.worker_id)
 
 
-def all_handlers(venues: Venues, store: Store) -> HandlerRegistry:
+def _copies(settings: Settings) -> Copies:
+    longer = tuple(Timeframe.parse(name) for name in settings.resample.tfs)
+    return Copies(longer, settings.storage.tail_days)
+
+
+def all_handlers(
+    venues: Venues, store: Store, database: Database, *, recovery_days: int = 7
+) -> HandlerRegistry:
     """Every type of job this program can run."""
+    gaps = GapScan(store, JobQueue(database), database.server_clock, recovery_days)
     return HandlerRegistry(
         {
-            "compact": Compact(store),
+            "compact": Compact(store, gaps),
             "count": count,
+            "full_scan": FullScan(store, gaps),
+            "gap_scan": gaps,
+            "tail_refresh": TailRefresh(store),
             "markets_refresh": MarketsRefresh(venues),
             "ohlcv_incremental": Incremental(venues),
-            "ohlcv_backfill": Backfill(venues),
+            "ohlcv_backfill": Backfill(venues, gaps),
             "gap_backfill": GapBackfill(venues),
         }
     )

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from collector import logs
 from collector.connectors.registry import ConnectorRegistry
 from collector.errors import DatabaseUnavailable, NotFound
+from collector.jobs.live_workers import LiveWorkers
 from collector.jobs.sweep import sweep
 
 if TYPE_CHECKING:
     from collector.mongo.client import Database
 
 EVERY_SECONDS = 10.0
-SEEN_FOR_MS = 40_000
-"""How long after its last sign of life a worker still counts as alive."""
 
 _log = logs.get("workers.maintenance")
 
@@ -26,21 +25,29 @@ _log = logs.get("workers.maintenance")
 class Maintenance:
     """Every worker does all of it; each duty is idempotent, so more workers do no harm."""
 
-    def __init__(self, database: Database, worker_id: str, concurrency: int) -> None:
+    def __init__(
+        self,
+        database: Database,
+        worker_id: str,
+        concurrency: int,
+        metrics_address: str | None = None,
+    ) -> None:
         self._database = database
         self._registry = ConnectorRegistry(database)
-        self._me = {"_id": worker_id}
+        self._workers = LiveWorkers(database)
+        self._worker_id = worker_id
         self._about = {
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "concurrency": concurrency,
+            "metrics": metrics_address,
         }
 
     async def keep_going(self) -> None:
         """Until cancelled."""
         while True:
             try:
-                await self._be_seen()
+                await self._workers.be_seen(self._worker_id, self._about)
                 await self._count_jobs()
                 await self._sweep()
             except DatabaseUnavailable:
@@ -49,25 +56,9 @@ class Maintenance:
 
     async def say_goodbye(self) -> None:
         try:
-            await self._database.workers.delete_one(self._me)
+            await self._workers.leave(self._worker_id)
         except DatabaseUnavailable:
             return  # The entry expires by itself.
-
-    async def _be_seen(self) -> None:
-        await self._database.workers.update_one(
-            self._me,
-            [
-                {
-                    "$set": {
-                        **self._about,
-                        "started_at": {"$ifNull": ["$started_at", "$$NOW"]},
-                        "seen_at": "$$NOW",
-                        "expire_at": {"$add": ["$$NOW", SEEN_FOR_MS]},
-                    }
-                }
-            ],
-            upsert=True,
-        )
 
     async def _count_jobs(self) -> None:
         for connector in await self._registry.all():

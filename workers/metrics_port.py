@@ -8,7 +8,7 @@ all of them for Prometheus to find.
 from __future__ import annotations
 
 import socket
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -29,19 +29,18 @@ async def metrics_port(host: str, port: int, keys: ApiKeys) -> AsyncIterator[str
     async def metrics(request: web.Request) -> web.Response:
         if keys and keys.role_of(_bearer(request)) is None:
             return web.Response(status=401, headers={"WWW-Authenticate": "Bearer"})
-        return web.Response(
-            body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST}
-        )
+        return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     reachable = host if only_loopback(host, keys) else socket.gethostname()
+    sock = listen(host, port)
     app = web.Application()
     app.router.add_get("/metrics", metrics)
-    runner = web.AppRunner(app, access_log=None)
+    # A scrape under way may end; a connection that Prometheus keeps open is no reason to wait.
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:
-        with closing(listen(host, port)) as sock:
-            await web.SockSite(runner, sock).start()
-            yield f"{reachable}:{sock.getsockname()[1]}"
+        await web.SockSite(runner, sock).start()
+        yield f"{reachable}:{sock.getsockname()[1]}"
     finally:
         await runner.cleanup()
 

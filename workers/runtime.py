@@ -80,6 +80,7 @@ class Worker:
         *,
         terms: LeaseTerms | None = None,
         clock: Clock | None = None,
+        metrics_address: str | None = None,
     ) -> None:
         self._database = database
         self._limiter = limiter
@@ -97,7 +98,9 @@ class Worker:
             early_seconds=config.early_seconds,
         )
         self._history = RunHistory(database)
-        self._maintenance = Maintenance(database, config.worker_id, config.concurrency)
+        self._maintenance = Maintenance(
+            database, config.worker_id, config.concurrency, metrics_address
+        )
         self._draining = asyncio.Event()
         self._claim_in_doubt = False
 

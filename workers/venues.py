@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from collector.connectors.gate import ConnectorPermit, GatedExchange
@@ -50,7 +50,10 @@ class Venues:
         urls: Mapping[str, str],
         patience: float,
         clock: Clock,
+        timeout_ms: int | None = None,
+        page_sizes: Mapping[str, int] | None = None,
     ) -> None:
+        """`page_sizes` are bars to ask an exchange for at a time, where somebody said so."""
         self.book = MarketBook(database)
         self._database = database
         self._limiter = limiter
@@ -58,6 +61,8 @@ class Venues:
         self._urls = urls
         self._patience = patience
         self._clock = clock
+        self._timeout_ms = timeout_ms
+        self._page_sizes = page_sizes or {}
         self._registry = ConnectorRegistry(database)
         self._open: dict[str, Venue] = {}
         self._with_markets: set[str] = set()
@@ -102,9 +107,16 @@ class Venues:
     async def _opened(self, exchange_id: str) -> Venue:
         # Importing ccxt takes about a second, too long to hold up the other jobs.
         quirks = await asyncio.to_thread(quirks_for, exchange_id)
+        page = self._page_sizes.get(exchange_id, quirks.default_page)
+        quirks = replace(quirks, default_page=min(page, quirks.largest_page))
         permit = ConnectorPermit(self._limiter, self._registry, quirks, patience=self._patience)
         exchange = await asyncio.to_thread(
-            open_exchange, exchange_id, permit, urls=self._urls, clock=self._clock
+            open_exchange,
+            exchange_id,
+            permit,
+            urls=self._urls,
+            clock=self._clock,
+            timeout_ms=self._timeout_ms,
         )
         gated = GatedExchange(exchange, self._registry)
         commit = await self._stack.enter_async_context(GroupCommit(self._store, exchange_id))

@@ -8,12 +8,15 @@ from __future__ import annotations
 from api.routes import (
     candles,
     connectors,
+    coverage,
     events,
     jobs,
     markets,
     process,
+    reports,
     runs,
     streams,
+    workers,
 )
 
 ROUTERS = (
@@ -23,6 +26,9 @@ ROUTERS = (
     streams.router,
     markets.router,
     candles.router,
+    coverage.router,
+    reports.router,
     events.router,
+    workers.router,
     process.router,
 )

@@ -26,7 +26,11 @@ class CandlesAsked(Asked):
     symbol: Symbol
     timeframe: TimeframeName
     start: Moment | None = Field(default=None, description="First opening time; default: the first")
-    end: Moment | None = Field(default=None, description="Opening times before it; default: all")
+    end: Moment | None = Field(
+        default=None,
+        description="Opening times before it; default: all",
+        examples=["2025-02-01T00:00:00Z", 1738368000000],
+    )
     as_of: Moment | None = Field(default=None, description="What was known at that moment")
     format: Format = "json"
     gaps: Literal["include", "omit"] = Field("include", description="Whether gap rows are sent")

@@ -23,10 +23,10 @@ from collector.jobs.job import EXCHANGE_DUTIES, JobSpec
 router = APIRouter(prefix="/api/v1/connectors", tags=["connectors"])
 
 ExchangeIdPath = Annotated[str, Path(description="ccxt's id", examples=["simulated"])]
-_LINKS = connector_links(
-    ("show_connector", "change_connector", "pause_connector", "resume_connector")
-)
-_VIEW: dict[int | str, dict[str, Any]] = {200: {"model": ConnectorView, "links": _LINKS}}
+_MADE: dict[int | str, dict[str, Any]] = {
+    200: {"model": ConnectorView, "links": connector_links()},
+    201: {"links": connector_links()},
+}
 
 
 @router.post(
@@ -35,7 +35,7 @@ _VIEW: dict[int | str, dict[str, Any]] = {200: {"model": ConnectorView, "links":
     dependencies=[OPERATOR],
     response_model=ConnectorView,
     status_code=201,
-    responses={**_VIEW, 201: {"links": _LINKS}, **problems(404)},
+    responses={**_MADE, **problems(404)},
 )
 async def make_connector(body: NewConnector, parts: Parts, response: Response) -> ConnectorView:
     """Idempotent: 201 when it was made, 200 with the existing one, unchanged, otherwise.

@@ -22,10 +22,10 @@ router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 JobIdPath = Annotated[
     str, Path(description="The job's `id`", examples=["65f0c0ffee0000000000beef"])
 ]
-_LINKS = job_links(
-    ("show_job", "change_job", "replace_job", "pause_job", "resume_job", "run_job", "list_runs")
-)
-_VIEW: dict[int | str, dict[str, Any]] = {200: {"model": JobView, "links": _LINKS}}
+_MADE: dict[int | str, dict[str, Any]] = {
+    200: {"model": JobView, "links": job_links()},
+    201: {"links": job_links()},
+}
 
 
 @router.post(
@@ -34,7 +34,7 @@ _VIEW: dict[int | str, dict[str, Any]] = {200: {"model": JobView, "links": _LINK
     dependencies=[OPERATOR],
     response_model=JobView,
     status_code=201,
-    responses={**_VIEW, 201: {"links": _LINKS}, **problems(409)},
+    responses={**_MADE, **problems(409)},
 )
 async def make_job(body: NewJob, parts: Parts, response: Response) -> JobView:
     """201 when it was made, 200 with its twin, unchanged, when there is one that is not deleted.

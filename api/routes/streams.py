@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 
 from api.deps import Parts
 from api.job_request import check_range
-from api.openapi import problems
+from api.openapi import job_links, problems
 from api.roles import OPERATOR
 from api.schemas.jobs import JobView
 from api.schemas.streams import NewStreams, StreamsView
@@ -18,7 +18,10 @@ from collector.jobs.stream import stream_jobs
 router = APIRouter(prefix="/api/v1/streams", tags=["jobs"])
 
 AT_ONCE = 32
-_VIEW: dict[int | str, dict[str, Any]] = {200: {"model": StreamsView}}
+_MADE: dict[int | str, dict[str, Any]] = {
+    200: {"model": StreamsView, "links": job_links("/existing/0")},
+    201: {"links": job_links("/created/0")},
+}
 
 
 @router.post(
@@ -26,7 +29,7 @@ _VIEW: dict[int | str, dict[str, Any]] = {200: {"model": StreamsView}}
     summary="Keep series: make the jobs that are missing",
     dependencies=[OPERATOR],
     status_code=201,
-    responses={**_VIEW, **problems(409)},
+    responses={**_MADE, **problems(409)},
 )
 async def make_streams(body: NewStreams, parts: Parts, response: Response) -> StreamsView:
     """Each series gets a job for new bars and one for its history. All names are checked first.

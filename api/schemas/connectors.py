@@ -5,7 +5,18 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.schemas.fields import Asked, Body, Count, ExchangeId, Limit, Moment, Notes, Period
+from api.schemas.fields import (
+    LARGEST_COUNT,
+    WHOLE,
+    Asked,
+    Body,
+    BodyMoment,
+    Count,
+    ExchangeId,
+    Limit,
+    Notes,
+    Period,
+)
 from collector.connectors.connector import Connector
 from collector.connectors.window import Window
 
@@ -19,7 +30,7 @@ class WindowBody(Body):
     unit: Literal["requests", "weight"] = "requests"
     limit: Count
     period_ms: Period
-    priority_reserve: int = Field(default=0, ge=0, le=2**31 - 1)
+    priority_reserve: Annotated[int, Field(ge=0, le=LARGEST_COUNT), WHOLE] = 0
 
     def window(self) -> Window:
         return Window(self.unit, self.limit, self.period_ms, self.priority_reserve)
@@ -89,7 +100,7 @@ class Pause(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"until": "2030-01-01T00:00:00Z"}]})
 
-    until: Moment | None = Field(default=None, description="Without it, until somebody resumes")
+    until: BodyMoment | None = Field(default=None, description="Without it, until somebody resumes")
 
 
 class ConnectorFilters(Asked):

@@ -32,8 +32,17 @@ class Asked(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WHOLE = BeforeValidator(_whole)
+"""Lets 60000.0 pass as 60000: JSON has one kind of number, and some programs write it so."""
+
+
 def moment_ms(value: object) -> int:
     """Epoch ms from epoch ms or ISO 8601. ValueError when it is neither, or out of range."""
+    value = _whole(value)
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ValueError("must be epoch milliseconds or ISO 8601")
     try:
@@ -45,6 +54,13 @@ def moment_ms(value: object) -> int:
     return moment
 
 
+def _body_moment_ms(value: object) -> int:
+    # Text in a body is a date, and "2025" is a year that somebody took for one.
+    if isinstance(value, str) and value.strip().isdigit():
+        raise ValueError("must be ISO 8601, or epoch milliseconds as a number, not as text")
+    return moment_ms(value)
+
+
 def _canonical_timeframe(value: str) -> str:
     # Whether it exists is for the market to say; only its spelling is made one here.
     try:
@@ -53,18 +69,22 @@ def _canonical_timeframe(value: str) -> str:
         return value
 
 
+_FROM_1970 = r"^(19[7-9]|[2-9]\d)\d"
 _MOMENT_SCHEMA: dict[str, Any] = {
     "anyOf": [
         {"type": "integer", "minimum": 0, "maximum": LATEST_MS},
-        {"type": "string", "format": "date-time"},
+        {"type": "string", "format": "date-time", "pattern": _FROM_1970},
+        {"type": "string", "format": "date", "pattern": _FROM_1970},
     ],
-    "description": "Epoch milliseconds, or ISO 8601 (UTC unless it says otherwise)",
+    "description": "Epoch milliseconds, or ISO 8601 (UTC unless it says otherwise); from 1970 on",
     "examples": ["2025-01-01T00:00:00Z", 1735689600000],
 }
 
 Moment = Annotated[int, BeforeValidator(moment_ms), WithJsonSchema(_MOMENT_SCHEMA)]
-Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
-Period = Annotated[int, Field(ge=1, le=LONGEST_PERIOD_MS)]
+"""Of a query, where a number is text like everything else."""
+BodyMoment = Annotated[int, BeforeValidator(_body_moment_ms), WithJsonSchema(_MOMENT_SCHEMA)]
+Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT), WHOLE]
+Period = Annotated[int, Field(ge=1, le=LONGEST_PERIOD_MS), WHOLE]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00]*$")]
 Symbol = Annotated[
     str,

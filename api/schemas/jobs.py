@@ -1,6 +1,6 @@
 """Jobs and their runs as requests and answers show them. Names are seed 004's."""
 
-import math
+import re
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -14,11 +14,12 @@ from pydantic import (
 )
 
 from api.schemas.fields import (
+    WHOLE,
     Asked,
     Body,
+    BodyMoment,
     ExchangeId,
     Limit,
-    Moment,
     Name,
     ObjectIdCursor,
     Symbol,
@@ -30,21 +31,30 @@ from collector.jobs.job import Job
 JobStatus = Literal["active", "paused", "deleted"]
 JobState = Literal["idle", "queued", "running", "waiting_rate_limit", "success", "failed"]
 JobType = Literal[
-    "markets_refresh", "ohlcv_incremental", "ohlcv_backfill", "gap_backfill", "compact"
+    "markets_refresh",
+    "ohlcv_incremental",
+    "ohlcv_backfill",
+    "gap_backfill",
+    "gap_scan",
+    "compact",
+    "tail_refresh",
+    "full_scan",
+    "verify_source",
 ]
 
 ParamName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+
+_TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]*")
 
 
 def _plain_value(value: object) -> object:
     """A value that JSON and BSON both hold exactly."""
     fits = isinstance(value, bool | None) or (
-        (isinstance(value, int) and -(2**63) <= value < 2**63)
-        or (isinstance(value, float) and math.isfinite(value))
-        or (isinstance(value, str) and len(value) <= 1000 and value.isprintable())
+        (isinstance(value, int | float) and -(2**63) <= value < 2**63)
+        or (isinstance(value, str) and len(value) <= 1000 and _TEXT.fullmatch(value))
     )
     if not fits:
-        raise ValueError("must be a flag, a number of 64 bits, a short text or null")
+        raise ValueError("must be a flag, a number of 64 bits, a short line of text or null")
     return value
 
 
@@ -55,23 +65,25 @@ ParamValue = Annotated[
         {
             "anyOf": [
                 {"type": "boolean"},
-                {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1},
-                {"type": "number"},
-                {"type": "string", "maxLength": 1000},
+                {"type": "number", "minimum": -(2**63), "exclusiveMaximum": 2**63},
+                {"type": "string", "maxLength": 1000, "pattern": r"^[^\x00-\x1f\x7f-\x9f]*$"},
                 {"type": "null"},
             ]
         }
     ),
 ]
-Params = Annotated[dict[ParamName, ParamValue], Field(max_length=50)]
-Priority = Annotated[int, Field(ge=0, le=1000, description="Lower goes first")]
+Params = Annotated[
+    dict[ParamName, ParamValue],
+    Field(max_length=50, json_schema_extra={"additionalProperties": False}),
+]
+Priority = Annotated[int, Field(ge=0, le=1000, description="Lower goes first"), WHOLE]
 
 
 class CursorBody(Body):
     """Where a new job begins and ends, as its document names it."""
 
-    since_ms: Moment | None = None
-    until_ms: Moment | None = None
+    since_ms: BodyMoment | None = None
+    until_ms: BodyMoment | None = None
 
 
 class NewJob(Body):
@@ -104,8 +116,8 @@ class NewJob(Body):
     timeframe: TimeframeName | None = None
     schedule: ScheduleBody | None = None
     priority: Priority | None = None
-    since: Moment | None = None
-    until: Moment | None = None
+    since: BodyMoment | None = None
+    until: BodyMoment | None = Field(default=None, examples=["2025-02-01T00:00:00Z", 1738368000000])
     cursor: CursorBody | None = None
     params: Params = Field(default_factory=dict)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from api.problems import unprocessable
-from api.schemas.fields import Body, Period, TimeframeName
+from api.schemas.fields import WHOLE, Body, Period, TimeframeName
 from collector.jobs import schedule as schedules
 
 _SOME_MOMENT_MS = 1_767_225_600_000
@@ -29,7 +29,7 @@ class BarCloseBody(Body):
 
     mode: Literal["bar_close"]
     timeframe: TimeframeName | None = Field(default=None, description="The job's own by default")
-    settle_ms: int = Field(default=schedules.BAR_CLOSE_SETTLE_MS, ge=0, le=86_400_000)
+    settle_ms: Annotated[int, Field(ge=0, le=86_400_000), WHOLE] = schedules.BAR_CLOSE_SETTLE_MS
 
 
 class CronBody(Body):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.schemas.fields import Body, ExchangeId, Moment, Symbol, TimeframeName
+from api.schemas.fields import Body, BodyMoment, ExchangeId, Symbol, TimeframeName
 from api.schemas.jobs import JobView
 
 
@@ -27,7 +27,7 @@ class NewStreams(Body):
     exchange_id: ExchangeId
     symbols: Annotated[list[Symbol], Field(min_length=1, max_length=100)]
     timeframes: Annotated[list[TimeframeName], Field(min_length=1, max_length=16)]
-    since: Moment | None = Field(default=None, description="Without it, from the first bar")
+    since: BodyMoment | None = Field(default=None, description="Without it, from the first bar")
     backfill: bool = Field(default=True, description="false: only new bars")
 
 

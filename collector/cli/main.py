@@ -62,10 +62,10 @@ def options(
         want_tracebacks()
 
 
-def run(arguments: list[str]) -> int:
+def run(arguments: list[str], program: typer.Typer = app) -> int:
     """Does what the arguments say; returns the exit code. Errors are one line on stderr."""
     try:
-        code = app(arguments, prog_name="collector", standalone_mode=False)
+        code = program(arguments, prog_name=program.info.name, standalone_mode=False)
     except typer.TyperException as error:
         # Without a message it was help, asked for by saying nothing.
         return report(UsageMistake(_with_hint(error))) if error.format_message() else 2

@@ -85,6 +85,7 @@ class Up:
         purpose = "collector up --demo" if self._options.demo else "collector up"
         mongo = await EmbeddedMongo.start(self._settings.home, purpose=purpose)
         await stack.enter_async_context(mongo)
+        mongo.announce(dashboard=self._address.url)
         return mongo.uri
 
     def _environment(self, uri: str) -> dict[str, str]:

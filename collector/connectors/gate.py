@@ -107,7 +107,6 @@ class GatedExchange:
         except ExchangeBlocked as stop:
             connector = await self._registry.block(self.id, stop.reason, for_ms=stop.retry_after_ms)
             until_ms = connector.document["blocked_until"]
-            metrics.BANNED_UNTIL.labels(self.id).set(until_ms / 1000)
             _log.warning(
                 "exchange_blocked", exchange=self.id, reason=stop.reason, until_ms=until_ms
             )

@@ -31,7 +31,12 @@ def near_matches(name: str) -> tuple[str, ...]:
 
 
 def open_exchange(
-    exchange_id: str, permit: Permit, *, urls: Mapping[str, str], clock: Clock
+    exchange_id: str,
+    permit: Permit,
+    *,
+    urls: Mapping[str, str],
+    clock: Clock,
+    timeout_ms: int | None = None,
 ) -> Exchange:
     """An exchange that asks `permit` before every request. Sends nothing yet.
 
@@ -39,6 +44,7 @@ def open_exchange(
     `await asyncio.to_thread(open_exchange, ...)` keeps a loop alive meanwhile. Raises ConfigError
     for an unknown id, naming near matches, and for an address that cannot be used.
     """
-    from collector.exchanges.ccxt_exchange import CcxtExchange
+    from collector.exchanges.ccxt_exchange import TIMEOUT_MS, CcxtExchange
 
-    return CcxtExchange(exchange_id, permit, urls=urls, clock=clock)
+    patience_ms = TIMEOUT_MS if timeout_ms is None else timeout_ms
+    return CcxtExchange(exchange_id, permit, urls=urls, clock=clock, timeout_ms=patience_ms)

@@ -20,14 +20,28 @@ PRIORITIES = {
     "gap_backfill": 20,
     "ohlcv_incremental": 50,
     "ohlcv_backfill": 70,
+    "gap_scan": 75,
     "compact": 80,
+    "tail_refresh": 80,
+    "verify_source": 85,
+    "full_scan": 90,
 }
 """Lower goes first: gaps before new bars, new bars before old history."""
 
-EXCHANGE_DUTIES = ("markets_refresh", "compact")
+EXCHANGE_DUTIES = ("markets_refresh", "compact", "tail_refresh", "gap_scan", "full_scan")
 """The jobs that every exchange has, whatever is collected from it."""
 
-INTERVALS_MS = {"markets_refresh": 12 * 3_600_000, "compact": 3_600_000}
+WHOLE_EXCHANGE = (*EXCHANGE_DUTIES, "verify_source")
+"""Types of job that are about an exchange and not about one series."""
+
+_HOUR_MS = 3_600_000
+_SCHEDULES: Mapping[str, schedules.Schedule] = {
+    "markets_refresh": schedules.Interval(12 * _HOUR_MS),
+    "compact": schedules.Interval(_HOUR_MS),
+    "tail_refresh": schedules.Interval(_HOUR_MS),
+    "gap_scan": schedules.Interval(_HOUR_MS // 4),
+    "full_scan": schedules.Cron("17 2 * * *"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +104,7 @@ class JobSpec:
             return self.schedule
         if self.type == "ohlcv_incremental" and self.timeframe:
             return schedules.BarClose(Timeframe.parse(self.timeframe))
-        if self.type in INTERVALS_MS:
-            return schedules.Interval(INTERVALS_MS[self.type])
-        return schedules.Once()
+        return _SCHEDULES.get(self.type, schedules.Once())
 
     @property
     def effective_priority(self) -> int:

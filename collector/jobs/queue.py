@@ -84,6 +84,18 @@ class JobQueue:
         documents = await self._jobs.find(query, **options)
         return [Job.from_document(document) for document in documents]
 
+    async def fetching(self, exchange_id: str) -> list[Job]:
+        """The backfills and gap jobs of an exchange that are not done, paused ones too."""
+        documents = await self._jobs.find(
+            {
+                "exchange_id": exchange_id,
+                "type": {"$in": ["ohlcv_backfill", "gap_backfill"]},
+                "status": {"$in": list(LIVE)},
+                "cursor.done": {"$ne": True},
+            }
+        )
+        return [Job.from_document(document) for document in documents]
+
     async def of_ids(self, job_ids: Sequence[ObjectId]) -> list[Job]:
         """Those of them that exist, deleted ones too."""
         documents = await self._jobs.find({"_id": {"$in": list(job_ids)}})

@@ -14,8 +14,6 @@ import numpy as np
 from collector.market.candles import BAR, MISSING, NO_TRADE, PARTIAL, CandleBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from numpy.typing import NDArray
 
     from collector.market.timeframe import Timeframe
@@ -42,23 +40,13 @@ def resample(batch: CandleBatch, source: Timeframe, target: Timeframe) -> Candle
     return longer
 
 
-def resample_each(
-    batch: CandleBatch, source: Timeframe, targets: Collection[Timeframe]
-) -> dict[Timeframe, CandleBatch]:
-    """All `targets`, each from the longest one below it that divides it."""
-    done = {source: batch}
-    for target in sorted(set(targets) - {source}):
-        base = max(made for made in done if _divides(made, target))
-        done[target] = resample(done[base], base, target)
-    return {target: done[target] for target in targets}
-
-
-def _divides(source: Timeframe, target: Timeframe) -> bool:
+def divides(source: Timeframe, target: Timeframe) -> bool:
+    """Whether a whole number of `source` bars, on their own grid, make a `target` bar."""
     return target.ms % source.ms == 0 and source.aligned(target.floor(0))
 
 
 def _bars_per_window(source: Timeframe, target: Timeframe) -> int:
-    if not _divides(source, target):
+    if not divides(source, target):
         raise ValueError(f"{target} bars cannot be made of {source} bars")
     return target.ms // source.ms
 

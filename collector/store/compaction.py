@@ -1,7 +1,8 @@
 """Merging parts into the sealed file of a series.
 
 The order is what makes a crash harmless: older versions first, then the checksum and the sealed
-file in one guarded step, then the page parts are deleted. Whatever is cut off leaves parts behind
+file in one guarded step, then the longer timeframes and the tail, which are copies, and then the
+page parts are deleted. Whatever is cut off leaves parts behind
 that are merged again, and folding a sighting twice changes nothing. Group parts are shared, so they
 stay until `sweep` finds that every series in them names them in its sealed file's `merged`.
 
@@ -12,12 +13,14 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from collector import logs
 from collector.market.interval import Interval
 from collector.market.series import Series
 from collector.store import layout
+from collector.store.copies import Copies
 from collector.store.port import Corrupt, Swapped, Vanished
 from collector.store.rows import with_fillers
 from collector.store.sealed import Sealed, SealedWriter
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.pipeline.fold import Versions
+    from collector.store.copies import CopyWriters
     from collector.store.part import PageEntry
     from collector.store.port import Draft, Storage
     from collector.store.sealed import SealedFooter
@@ -36,6 +40,10 @@ if TYPE_CHECKING:
 log = logs.get("collector.store")
 
 _ATTEMPTS = 20
+_WORTH = 50
+"""A sealed file is rewritten early when a fiftieth of it is new: then a series that grows costs, in
+all, a constant number of writes a row."""
+_OLD_MS = 86_400_000
 _TEMPORARY_LIFE_S = 86_400.0
 
 
@@ -49,7 +57,9 @@ class Compacted:
     footer: SealedFooter
 
 
-def compact(storage: Storage, shelf: Shelf, series: Series, now_ms: int) -> Compacted | None:
+def compact(
+    storage: Storage, shelf: Shelf, series: Series, now_ms: int, copies: Copies | None = None
+) -> Compacted | None:
     """Merges every part of the series there is; None when there was none. Idempotent.
 
     Raises Swapped when another compaction of the series got in between: nothing is lost, and there
@@ -61,12 +71,38 @@ def compact(storage: Storage, shelf: Shelf, series: Series, now_ms: int) -> Comp
     for _ in range(_ATTEMPTS):
         with Snapshot(storage, shelf, series) as snapshot:
             try:
-                return _merge(storage, shelf, snapshot, now_ms)
+                return _merge(storage, shelf, snapshot, now_ms, copies or Copies())
             except (Vanished, _Again):
                 continue  # Merged by someone else, or about to be set aside: look again.
             finally:
                 _set_aside(storage, shelf, snapshot)
     raise Swapped(f"{series}: parts keep changing under this compaction")
+
+
+def is_due(snapshot: Snapshot, now_ms: int) -> bool:
+    """Whether there is enough to merge, or it has waited long enough."""
+    fresh = sum(page.rows for pages in snapshot.unmerged().values() for page in pages)
+    if not snapshot.unmerged():
+        return False
+    if snapshot.sealed is None or fresh * _WORTH >= snapshot.sealed.rows:
+        return True
+    made = datetime.fromisoformat(snapshot.sealed.footer.generated_at)
+    return now_ms - made.timestamp() * 1000 >= _OLD_MS
+
+
+def copy_again(
+    storage: Storage, shelf: Shelf, snapshot: Snapshot, now_ms: int, copies: Copies
+) -> None:
+    """Makes the copies of a series again, from its sealed file as it is."""
+    sealed = snapshot.sealed
+    if sealed is None:
+        return
+    with ExitStack() as stack:
+        writers = copies.begin(storage, shelf, snapshot.series, stack)
+        for group in range(sealed.groups):
+            writers.write(sealed.read([group], SEGMENT_SCHEMA.names))
+        writers.finish(now_ms, sealed.footer)
+        writers.commit()
 
 
 def sweep(storage: Storage, shelf: Shelf, exchange_id: str) -> tuple[str, ...]:
@@ -86,7 +122,7 @@ def sweep(storage: Storage, shelf: Shelf, exchange_id: str) -> tuple[str, ...]:
             log.error("part_damaged", path=storage.set_aside(path), why=str(error))
             continue
         for key in keys - merged.keys():
-            merged[key] = _merged_by(storage, Series.of(exchange_id, *key))
+            merged[key] = merged_by(storage, Series.of(exchange_id, *key))
         if all(name in merged[key] for key in keys):
             storage.delete(path)
             shelf.forget(path)
@@ -94,7 +130,9 @@ def sweep(storage: Storage, shelf: Shelf, exchange_id: str) -> tuple[str, ...]:
     return tuple(swept)
 
 
-def _merge(storage: Storage, shelf: Shelf, snapshot: Snapshot, now_ms: int) -> Compacted | None:
+def _merge(
+    storage: Storage, shelf: Shelf, snapshot: Snapshot, now_ms: int, copies: Copies
+) -> Compacted | None:
     series = snapshot.series
     parts = snapshot.unmerged()
     if not parts:
@@ -105,14 +143,17 @@ def _merge(storage: Storage, shelf: Shelf, snapshot: Snapshot, now_ms: int) -> C
         out = stack.enter_context(writing(draft.sink, SEGMENT_SCHEMA))
         sealed = SealedWriter(draft, series, coverage, out)
         older = _OlderWriter(storage, series, stack)
-        _write_windows(snapshot, coverage, sealed, older)
+        longer = copies.begin(storage, shelf, series, stack)
+        _write_windows(snapshot, coverage, sealed, older, longer)
         if snapshot.damaged.keys() & parts.keys():
             # It counted in the coverage. Without it the coverage is another one.
             raise _Again
         footer = sealed.finish(now_ms, _merged_now(snapshot, parts))
+        longer.finish(now_ms, footer)
         older.commit(snapshot.versions_stamp)
         checksum = f"{draft.sha256()}  {series.timeframe}.parquet\n".encode()
         draft.commit(snapshot.sealed_stamp, (layout.checksum_path(series), checksum))
+        longer.commit()
     for page in snapshot.pages:
         if page.path in parts:
             storage.delete(page.path)
@@ -125,6 +166,7 @@ def _write_windows(
     coverage: tuple[Interval, ...],
     sealed: SealedWriter,
     older: _OlderWriter,
+    copies: CopyWriters,
 ) -> None:
     before = None
     for window in _windows(snapshot, coverage[-1].to_ms):
@@ -132,6 +174,7 @@ def _write_windows(
         table = with_fillers(history.current, snapshot.series, window, coverage, before)
         if len(table):
             sealed.write(table)
+            copies.write(table)
         if len(history.older):
             older.write(history.older)
         if len(history.current):
@@ -158,7 +201,8 @@ def _merged_now(snapshot: Snapshot, parts: dict[str, tuple[PageEntry, ...]]) -> 
     return frozenset(name for path, name in names if path in parts or name in known)
 
 
-def _merged_by(storage: Storage, series: Series) -> frozenset[str]:
+def merged_by(storage: Storage, series: Series) -> frozenset[str]:
+    """The group parts that the series' sealed file holds already, as far as they still exist."""
     try:
         sealed = Sealed.open(storage, layout.sealed_path(series))
     except (Vanished, Corrupt):

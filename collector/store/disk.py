@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from collector.errors import StoreError
 from collector.store.lock import held
-from collector.store.port import Draft, Fault, Swapped, Vanished
+from collector.store.port import Draft, Fault, Swapped, Vanished, no_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,14 +28,10 @@ if TYPE_CHECKING:
 _TEMPORARY = ".tmp"
 
 
-def _no_fault(_point: Fault, _path: str) -> None:
-    """Production: nothing is injected."""
-
-
 class LocalDisk:
     """Objects as files below `root`. Safe to use from many threads and processes at once."""
 
-    def __init__(self, root: str | os.PathLike[str], faults: FaultHook = _no_fault) -> None:
+    def __init__(self, root: str | os.PathLike[str], faults: FaultHook = no_fault) -> None:
         self.root = Path(root).absolute()
         self._faults = faults
         self._trusted: set[Path] = set()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from collector.errors import StoreError
 from collector.market.symbol import checked_exchange_id
 from collector.store.page import Page
+from collector.store.port import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -79,7 +80,7 @@ class GroupCommit:
         known_at: int,
         source: str | None = None,
     ) -> None:
-        """Returns when the answer is durable. Raises StoreError when it is not.
+        """Returns when the answer is durable. Raises StoreError or Unavailable when not.
 
         A caller that is cancelled while it waits learns nothing; its bars are written all the same,
         which is harmless, and nobody else notices.
@@ -150,7 +151,8 @@ def _settle(durable: asyncio.Future[None], failure: Exception | None) -> None:
         durable.set_result(None)
         return
     # Every caller gets an exception of its own: they travel through different tracebacks.
-    told = StoreError(str(failure))
+    kind = Unavailable if isinstance(failure, Unavailable) else StoreError
+    told = kind(str(failure))
     told.__cause__ = failure
     durable.set_exception(told)
     durable.exception()  # A caller cancelled right now will not look; that is no leak.

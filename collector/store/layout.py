@@ -2,6 +2,7 @@
 
     {exchange}/{symbol}/{tf}.parquet                                     sealed
     {exchange}/{symbol}/{tf}.parquet.sha256                              for sha256sum -c
+    {exchange}/{symbol}/tail/{tf}.tail.parquet                           the last days of it
     {exchange}/{symbol}/versions/{tf}.parquet                            older versions of bars
     {exchange}/{symbol}/parts/{tf}/{from}-{to}-{fence}-{n}.parquet       a page not merged yet
     {exchange}/{symbol}/quarantine/{tf}-{digest}.parquet                 rejected rows
@@ -47,6 +48,10 @@ def sealed_path(series: Series) -> str:
 
 def checksum_path(series: Series) -> str:
     return f"{sealed_path(series)}.sha256"
+
+
+def tail_path(series: Series) -> str:
+    return f"{symbol_folder(series)}/tail/{series.timeframe}.tail.parquet"
 
 
 def versions_path(series: Series) -> str:

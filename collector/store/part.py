@@ -58,6 +58,12 @@ class PageEntry:
     fence: int
     covered: tuple[Covered, ...]
 
+    def line(self) -> list[Any]:
+        """As the footer tells it."""
+        covered = [[each.from_ms, each.to_ms, each.bars] for each in self.covered]
+        ends = (self.first_ts, self.last_ts)
+        return [self.at, self.rows, *ends, self.known_at, self.fence, covered]
+
     def overlaps(self, from_ms: int, to_ms: int) -> bool:
         return self.covered[0].from_ms < to_ms and from_ms < self.covered[-1].to_ms
 
@@ -117,6 +123,26 @@ def encode_group(pages: Sequence[Page], writer: str) -> bytes:
     return encode(table, _footer(exchanges.pop(), writer, ordered))
 
 
+def encode_rows(
+    exchange_id: str,
+    writer: str,
+    tables: Sequence[pa.Table],
+    pages: Sequence[tuple[tuple[str, str], PageEntry]],
+) -> bytes:
+    """One file for rows that came from parts: a table and a page a series, in the same order."""
+    counts = [len(table) for table in tables]
+    names = [
+        pa.array(np.repeat(np.array(each, dtype=np.object_), counts), pa.string())
+        for each in zip(*(key for key, _ in pages), strict=True)
+    ]
+    rows = pa.concat_tables(tables)
+    told: dict[str, dict[str, list[Any]]] = {}
+    for (symbol, timeframe), page in pages:
+        told.setdefault(timeframe, {})[symbol] = [page.line()]
+    table = pa.Table.from_arrays([*names, *rows.columns], schema=GROUP_SCHEMA)
+    return encode(table, _told(exchange_id, writer, told))
+
+
 def read_part(storage: Storage, path: str) -> Part:
     """Checks the whole part against its name and tells its footer. Raises Vanished or Corrupt.
 
@@ -140,13 +166,22 @@ def read_part(storage: Storage, path: str) -> Part:
 
 
 def read_pages(storage: Storage, part: Part, entries: Sequence[PageEntry]) -> pa.Table:
-    """The rows of some pages of a part, as SEGMENT_SCHEMA."""
+    """The rows of some pages of a part, as SEGMENT_SCHEMA. Each row group is read once."""
+    wanted = [(entry, _groups_of(entry)) for entry in entries if entry.rows]
+    if not wanted:
+        return SEGMENT_SCHEMA.empty_table()
+    groups = sorted({group for _, its in wanted for group in its})
+    places = {group: place for place, group in enumerate(groups)}
     segment = Segment.open(storage, part.path)
     try:
-        tables = [_rows_of(segment, entry) for entry in entries if entry.rows]
+        table = segment.read(groups, SEGMENT_SCHEMA.names)
     finally:
         segment.close()
-    return pa.concat_tables([SEGMENT_SCHEMA.empty_table(), *tables])
+    tables = []
+    for entry, its in wanted:
+        skipped = its[0] - places[its[0]]
+        tables.append(table.slice(entry.at - skipped * ROWS_PER_GROUP, entry.rows))
+    return pa.concat_tables(tables)
 
 
 def read_all(storage: Storage, part: Part) -> pa.Table:
@@ -158,11 +193,10 @@ def read_all(storage: Storage, part: Part) -> pa.Table:
         segment.close()
 
 
-def _rows_of(segment: Segment, entry: PageEntry) -> pa.Table:
-    # Every row group but the last is full, so a row's place tells its group.
+def _groups_of(entry: PageEntry) -> range:
+    """Every row group but the last is full, so a row's place tells its group."""
     first, last = entry.at // ROWS_PER_GROUP, (entry.at + entry.rows - 1) // ROWS_PER_GROUP
-    table = segment.read(range(first, last + 1), SEGMENT_SCHEMA.names)
-    return table.slice(entry.at - first * ROWS_PER_GROUP, entry.rows)
+    return range(first, last + 1)
 
 
 def _rows(pages: Sequence[Page]) -> pa.Table:
@@ -185,10 +219,14 @@ def _footer(exchange_id: str, writer: str, pages: Sequence[Page]) -> dict[str, s
     places = accumulate((len(page.batch) for page in pages), initial=0)
     for at, page in zip(places, pages, strict=False):
         ts = page.batch.ts
-        ends = (int(ts[0]), int(ts[-1])) if len(ts) else (None, None)
-        covered = [[c.from_ms, c.to_ms, c.bars] for c in counted(page.covered, ts)]
-        line = [at, len(ts), *ends, page.known_at, page.fence, covered]
+        first, last = (int(ts[0]), int(ts[-1])) if len(ts) else (None, None)
+        covered = counted(page.covered, ts)
+        entry = PageEntry(at, len(ts), first, last, page.known_at, page.fence, covered)
         symbols = told.setdefault(page.series.timeframe.name, {})
-        symbols.setdefault(page.series.symbol, []).append(line)
-    part = {"format": _FORMAT, "exchange": exchange_id, "writer": writer, "pages": told}
+        symbols.setdefault(page.series.symbol, []).append(entry.line())
+    return _told(exchange_id, writer, told)
+
+
+def _told(exchange_id: str, writer: str, pages: dict[str, dict[str, list[Any]]]) -> dict[str, str]:
+    part = {"format": _FORMAT, "exchange": exchange_id, "writer": writer, "pages": pages}
     return {"part": orjson.dumps(part).decode()}

@@ -1,4 +1,4 @@
-"""What the store needs from whatever keeps its bytes: a local disk now, an object store later.
+"""What the store needs from whatever keeps its bytes: a local disk, or an object store.
 
 Objects are named by `/`-separated paths below the store's root. Nobody ever sees half an object:
 it appears whole, or not at all.
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 class Fault(StrEnum):
-    """The moments of a write at which a test may raise, or end the process."""
+    """The moments of a write at which a test may raise, or end the process.
+
+    An object store neither syncs nor renames. It passes the same moments, those of the rename
+    around the one request that makes the object appear.
+    """
 
     BEFORE_WRITE = "before_write"
     MID_WRITE = "mid_write"
@@ -34,10 +38,22 @@ if TYPE_CHECKING:
     FaultHook = Callable[[Fault, str], None]
 
 
+def no_fault(_point: Fault, _path: str) -> None:
+    """Production: nothing is injected."""
+
+
 class Swapped(RetryLater):
     """Someone else replaced the object in the meantime. Nothing was changed: start again."""
 
     code = "store_swapped"
+
+
+class Unavailable(RetryLater):
+    """The object store does not answer, or says that it cannot now. The same again, later."""
+
+    code = "store_unavailable"
+    exit_name = "E_WRITE"
+    exit_code = 7
 
 
 class Vanished(StoreError):
@@ -77,7 +93,11 @@ class Draft(Protocol):
 
 
 class Storage(Protocol):
-    """Bytes by name. Every error of the medium arrives as StoreError."""
+    """Bytes by name.
+
+    An error of the medium arrives as StoreError when a person has to mend it, and as Unavailable
+    when it may be gone the next time.
+    """
 
     def write_atomic(self, path: str, data: bytes) -> None:
         """Makes the whole object durable under its name before it returns."""
@@ -86,7 +106,11 @@ class Storage(Protocol):
         """A draft of a large object; leaving the context without `commit` throws it away."""
 
     def open(self, path: str) -> Any:
-        """A pyarrow file to read from at any place. Raises Vanished when there is none."""
+        """A pyarrow file to read from at any place. Raises Vanished when there is none.
+
+        It stays the object that was opened. Where the medium cannot keep that one, a read after
+        it was replaced raises Vanished.
+        """
 
     def read(self, path: str) -> bytes:
         """The whole object. Raises Vanished when there is none."""

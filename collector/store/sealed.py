@@ -1,7 +1,8 @@
 """The sealed file of a series: the whole calendar, ascending, what every tool reads.
 
 Its footer: `data_hash`, `build_signature`, `source`, `generated_at`, `coverage` ([[from, to, bars],
-...]), `cursor`, and `merged`: the group parts whose rows of this series are already inside.
+...]), `cursor`, and `merged`: the group parts whose rows of this series are already inside. A file
+that was made of a shorter timeframe says so in `derived_from` and `made_of` (see derived.py).
 """
 
 from __future__ import annotations
@@ -39,8 +40,13 @@ class SealedFooter:
     coverage: tuple[Covered, ...]
     cursor: Cursor | None
     merged: frozenset[str]
+    derived_from: str = ""
+    """The timeframe whose bars it was made of; empty for bars that an exchange told."""
+    made_of: str = ""
+    """`data_hash` of the file it was made of."""
 
     def metadata(self) -> dict[str, str]:
+        made = {"derived_from": self.derived_from, "made_of": self.made_of}
         return {
             "data_hash": self.data_hash,
             "build_signature": self.build_signature,
@@ -51,6 +57,7 @@ class SealedFooter:
             ).decode(),
             "cursor": orjson.dumps(asdict(self.cursor) if self.cursor else None).decode(),
             "merged": orjson.dumps(sorted(self.merged)).decode(),
+            **(made if self.derived_from else {}),
         }
 
 
@@ -86,6 +93,8 @@ class Sealed(Segment):
             coverage=tuple(Covered(*each) for each in orjson.loads(self.metadata("coverage"))),
             cursor=Cursor(**at) if at else None,
             merged=frozenset(orjson.loads(self.metadata("merged"))),
+            derived_from=self.metadata("derived_from"),
+            made_of=self.metadata("made_of"),
         )
 
 

@@ -53,9 +53,13 @@ class Snapshot:
         self.groups = _listed(storage, layout.groups_folder(series.exchange_id))
         self.parts = (*self.pages, *self.groups)
         self.sealed: Sealed | None = None
+        self.derived: Sealed | None = None
+        """The file in the sealed one's place, when it holds nothing but what minutes made."""
         self.versions: Segment | None = None
         try:
             self.sealed, self.sealed_stamp = self._opened(layout.sealed_path(series), Sealed)
+            if self.sealed is not None and self.sealed.footer.derived_from:
+                self.sealed, self.derived = None, self.sealed
             self.versions, self.versions_stamp = self._opened(layout.versions_path(series), Segment)
         except BaseException:
             self.close()
@@ -73,7 +77,7 @@ class Snapshot:
         self.close()
 
     def close(self) -> None:
-        for segment in (self.sealed, self.versions):
+        for segment in (self.sealed, self.derived, self.versions):
             if segment is not None:
                 segment.close()
 
@@ -154,9 +158,15 @@ class Snapshot:
         return end
 
     def _end_as_of(self, as_of: int) -> int:
-        parts = self.unmerged().values()
-        pages = (e for entries in parts for e in entries if e.known_at <= as_of)
-        lasts = [page.last_ts for page in pages if page.last_ts is not None]
+        lasts = []
+        for path, pages in self.unmerged().items():
+            lasts += [p.last_ts for p in pages if p.known_at <= as_of and p.last_ts is not None]
+            # A page that was gathered from several answers is as new as the newest of them.
+            mixed = tuple(page for page in pages if page.known_at > as_of and page.rows)
+            if mixed:
+                rows = self._rows_in(path, mixed)
+                known = rows["ts"].to_numpy()[rows["known_at"].to_numpy() <= as_of]
+                lasts += [int(known.max())] if len(known) else []
         for segment in (self.sealed, self.versions):
             last = _last_known(segment, as_of) if segment is not None else None
             if last is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import secrets
@@ -17,15 +18,19 @@ from collector.market.interval import Interval
 from collector.market.series import Series
 from collector.market.symbol import checked_exchange_id, name_to_symbol
 from collector.metrics import BARS_WRITTEN
-from collector.store import compaction, layout, ledger
-from collector.store.disk import LocalDisk
+from collector.store import compaction, derived, layout, ledger
+from collector.store.copies import MINUTE, Copies
+from collector.store.gathering import gather
 from collector.store.page import Page
 from collector.store.part import encode_group, encode_page
 from collector.store.port import Corrupt, Vanished
 from collector.store.quarantine import quarantine
+from collector.store.root import storage_at
 from collector.store.rows import rows
+from collector.store.segment import SEGMENT_SCHEMA
 from collector.store.shelf import Shelf
 from collector.store.snapshot import Snapshot
+from collector.store.tail import Tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from collector.market.candles import CandleBatch
+    from collector.market.timeframe import Timeframe
     from collector.pipeline.normalize import Rejected
     from collector.store.compaction import Compacted
     from collector.store.coverage import Covered, Cursor
@@ -45,15 +51,23 @@ _LOOKS = 50
 
 
 class Store:
-    """Bars, durable. Every method waits for the disk: call it in a thread. Any thread may."""
+    """Bars, durable. Every method waits for the disk: call it in a thread. Any thread may.
+
+    `root` is a folder, an `s3://bucket/prefix`, or a storage.
+    """
 
     def __init__(
-        self, root: str | os.PathLike[str] | Storage, *, clock: Clock | None = None
+        self,
+        root: str | os.PathLike[str] | Storage,
+        *,
+        clock: Clock | None = None,
+        copies: Copies | None = None,
     ) -> None:
-        self.storage: Storage = LocalDisk(root) if isinstance(root, str | os.PathLike) else root
+        self.storage: Storage = storage_at(root) if isinstance(root, str | os.PathLike) else root
         self.writer = secrets.token_hex(8)
         """This store's own word in the names of its parts."""
         self._clock = clock or SystemClock()
+        self._copies = copies or Copies()
         self._shelf = Shelf(self.storage)
         self._count = itertools.count()
         self._stamps: dict[Series, tuple[int, int]] = {}
@@ -113,17 +127,70 @@ class Store:
         return quarantine(self.storage, series, rejected, fence, known_at)
 
     def compact(self, series: Series) -> Compacted | None:
-        """Merges all parts of the series into its sealed file; None when there were none."""
-        return compaction.compact(self.storage, self._shelf, series, self._clock.wall_ms())
+        """Merges all parts of the series into its sealed file; None when there were none.
+
+        Its copies are brought in step with it, also when there was nothing to merge.
+        """
+        now_ms = self._clock.wall_ms()
+        done = compaction.compact(self.storage, self._shelf, series, now_ms, self._copies)
+        if done is None and not self._in_step(series):
+            self.resample(series, self._copies.timeframes)
+        return done
+
+    def is_due(self, series: Series) -> bool:
+        """Whether merging is worth rewriting the sealed file: much is new, or it is a day old."""
+        now_ms = self._clock.wall_ms()
+        if self._look(series, lambda seen: compaction.is_due(seen, now_ms)):
+            return True
+        return not self._in_step(series)
+
+    def resample(self, series: Series, timeframes: Sequence[Timeframe]) -> None:
+        """Makes the files of longer bars again, from the sealed minutes and nothing else."""
+        copies = replace(self._copies, timeframes=tuple(timeframes))
+        now_ms = self._clock.wall_ms()
+        self._look(
+            series,
+            lambda seen: compaction.copy_again(self.storage, self._shelf, seen, now_ms, copies),
+        )
+
+    def refresh_tail(self, series: Series) -> bool:
+        """Puts what came since the last compaction into the tail, too; False for no bars."""
+        span = self.span(series)
+        if span is None or not self._copies.tail_days:
+            return False
+        tail = Tail(series, self._copies.tail_days)
+        table = self.rows(
+            series,
+            max(span.from_ms, span.to_ms - tail.span_ms),
+            span.to_ms,
+            columns=SEGMENT_SCHEMA.names,
+        )
+        tail.write(table)
+        tail.put(self.storage, self._clock.wall_ms())
+        return True
 
     def sweep(self, exchange_id: str) -> tuple[str, ...]:
         """Deletes group parts that every series in them has merged. Run it after compactions."""
         exchange = checked_exchange_id(exchange_id)
         return compaction.sweep(self.storage, self._shelf, exchange)
 
+    def gather(self, exchange_id: str) -> int:
+        """Puts the small group parts of an exchange into one; returns how many there were."""
+        exchange = checked_exchange_id(exchange_id)
+
+        @functools.cache
+        def merged(key: tuple[str, str]) -> frozenset[str]:
+            return compaction.merged_by(self.storage, Series.of(exchange, *key))
+
+        return len(gather(self.storage, self._shelf, exchange, merged, self._unique))
+
     def coverage(self, series: Series) -> tuple[Covered, ...]:
         """Which stretches are settled, with the number of bars in each; from the files alone."""
         return self._look(series, ledger.coverage_of)
+
+    def covered(self, series: Series) -> tuple[Interval, ...]:
+        """The same without counting bars, which is quick."""
+        return self._look(series, lambda snapshot: snapshot.covered())
 
     def cursor(self, series: Series) -> Cursor | None:
         """How far work on the series got; None when nothing was ever answered."""
@@ -146,10 +213,21 @@ class Store:
         return self._look(series, lambda snapshot: _span(snapshot, as_of))
 
     def holds(self, series: Series) -> bool:
-        """Whether anything was ever stored for the series."""
-        if self.storage.stamp(layout.sealed_path(series)) is not None:
-            return True
+        """Whether anything an exchange told is stored for the series."""
         return self._look(series, lambda s: s.sealed is not None or bool(s.unmerged()))
+
+    def derived_until(self, longer: Series, minutes: Series) -> int:
+        """The moment up to which the file of longer bars tells all that the minutes tell."""
+        return self._look(
+            minutes,
+            lambda seen: self._look(longer, lambda file: derived.told_until(file, seen)),
+        )
+
+    def derived_rows(
+        self, longer: Series, from_ms: int, to_ms: int, columns: Sequence[str] = CANDLE_SCHEMA.names
+    ) -> pa.Table:
+        """What the file of longer bars says about `[from_ms, to_ms)`; empty when there is none."""
+        return self._look(longer, lambda seen: derived.rows(seen, from_ms, to_ms, columns))
 
     def series(self, exchange_id: str | None = None) -> tuple[Series, ...]:
         """Every series with a file or a part, in a fixed order."""
@@ -180,6 +258,22 @@ class Store:
                 yield from self._shelf.part(f"{groups}/{name}").series()
             except (Vanished, Corrupt):
                 continue
+
+    def _in_step(self, series: Series) -> bool:
+        """Whether every copy was made of the sealed file as it is now."""
+        if series.timeframe != MINUTE:
+            return True
+        with Snapshot(self.storage, self._shelf, series) as seen:
+            if seen.sealed is None:
+                return True
+            made_of = seen.sealed.footer.data_hash
+        for timeframe in self._copies.timeframes:
+            longer = Series(series.exchange_id, series.symbol, timeframe)
+            with Snapshot(self.storage, self._shelf, longer) as seen:
+                is_made = seen.sealed is None and not seen.unmerged()
+                if is_made and (seen.derived is None or seen.derived.footer.made_of != made_of):
+                    return False
+        return True
 
     def _look(self, series: Series, read: Callable[[Snapshot], T]) -> T:
         for _ in range(_LOOKS):

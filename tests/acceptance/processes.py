@@ -45,6 +45,21 @@ class Process:
         assert self._process.stdout is not None
         return (await self._process.stdout.read()).decode()
 
+    async def address(self, seconds: float = 60) -> str:
+        """Where it listens, from the line in which it says so."""
+        assert self._process.stdout is not None
+        async with asyncio.timeout(seconds):
+            line = (await self._process.stdout.readline()).decode()
+        if "http://" not in line:
+            raise AssertionError(f"it does not listen: {self.said}")
+        return line[line.index("http://") :].strip()
+
+    async def line(self, seconds: float = 60) -> str:
+        """The next line of its standard output."""
+        assert self._process.stdout is not None
+        async with asyncio.timeout(seconds):
+            return (await self._process.stdout.readline()).decode().strip()
+
     def lines(self, event: str) -> list[dict[str, Any]]:
         """Its log lines of one event."""
         entries = []

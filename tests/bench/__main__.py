@@ -18,7 +18,17 @@ from rich.console import Console
 
 from collector import logs
 from collector.mongo.embedded import EmbeddedMongo
-from tests.bench import backfill, baseline, leases, series, tokens, waiting, wakeup
+from tests.bench import (
+    backfill,
+    baseline,
+    help,
+    leases,
+    run_to_request,
+    series,
+    tokens,
+    waiting,
+    wakeup,
+)
 from tests.bench.harness import Bench, Figure, number
 
 if TYPE_CHECKING:
@@ -28,9 +38,11 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[list[Figure]]]] = {
     "tokens": tokens.run,
     "leases": leases.run,
     "wakeup": wakeup.run,
+    "run": run_to_request.run,
     "waiting": waiting.run,
     "backfill": backfill.run,
     "series": series.run,
+    "help": help.run,
 }
 
 

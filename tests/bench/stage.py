@@ -59,6 +59,13 @@ class Stage:
         self.workers.append(worker)
         return worker
 
+    async def start_api(self) -> str:
+        """An API process on the same database and lake; returns where it answers."""
+        api = await self._stack.enter_async_context(
+            program("api", "--port", "0", **self._environment)
+        )
+        return await api.address()
+
     async def workers_are_up(self) -> None:
         """Four interpreters that start on two cores would be measured instead of the budget."""
         async with asyncio.timeout(60):
@@ -102,7 +109,7 @@ async def stage(bench: Bench, limits: Limits, *exchange_options: str) -> AsyncIt
         exchange = await stack.enter_async_context(
             program("collector.exchanges.simulated", "--port", "0", *exchange_options)
         )
-        url = await _address(exchange)
+        url = await exchange.address()
         status = await database.raw.client.admin.command("serverStatus")
         environment = {
             "COLLECTOR_MONGO_URI": bench.uri,
@@ -112,17 +119,6 @@ async def stage(bench: Bench, limits: Limits, *exchange_options: str) -> AsyncIt
             "COLLECTOR_LOGGING__LEVEL": "WARNING",
         }
         yield Stage(database, root, url, exchange, [], int(status["pid"]), environment, stack)
-
-
-async def _address(exchange: Process) -> str:
-    """From the line that the exchange prints when it listens."""
-    stdout = exchange._process.stdout
-    assert stdout is not None
-    async with asyncio.timeout(60):
-        line = (await stdout.readline()).decode()
-    if " at " not in line:
-        raise RuntimeError(f"the simulated exchange did not start: {exchange.said}")
-    return line.split(" at ")[1].strip()
 
 
 def cost_of(pid: int) -> Cost:

@@ -107,7 +107,7 @@ async def collecting(
         worker = Worker(
             database,
             limiter,
-            all_handlers(venues, store),
+            all_handlers(venues, store, database),
             config or WorkerConfig("ann", poll_seconds=0.5),
         )
         running = asyncio.create_task(worker.run())

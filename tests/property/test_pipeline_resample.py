@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +13,7 @@ from collector.market.candles import MISSING, NO_TRADE, PARTIAL, CandleBatch
 from collector.market.interval import Interval
 from collector.market.timeframe import Timeframe
 from collector.pipeline.calendar import calendar
-from collector.pipeline.resample import resample_each
+from collector.pipeline.ladder import Graded, Ladder
 
 M1, M5, M15 = (Timeframe.parse(name) for name in ("1m", "5m", "15m"))
 START = 1_704_067_200_000
@@ -78,6 +80,22 @@ def told_by(batch: CandleBatch) -> list[Bar]:
 
 @given(minutes())
 def test_any_pattern_of_gaps_is_resampled_as_the_loop_does(grid: CandleBatch) -> None:
-    made = resample_each(grid, M1, [M5, M15])
-    assert told_by(made[M5]) == slow(grid, M5)
-    assert told_by(made[M15]) == slow(grid, M15)
+    made = Ladder(M1, [M5, M15]).climb(graded(grid))
+    assert told_by(made[M5].batch) == slow(grid, M5)
+    assert told_by(made[M15].batch) == slow(grid, M15)
+
+
+@given(minutes(), st.lists(st.integers(0, 70), max_size=6))
+def test_pieces_make_the_same_bars_as_the_whole(grid: CandleBatch, cuts: list[int]) -> None:
+    ladder = Ladder(M1, [M5, M15])
+    edges = [0, *sorted(min(cut, len(grid)) for cut in cuts), len(grid)]
+    pieces = [
+        ladder.climb(graded(grid.take(slice(a, b)))) for a, b in itertools.pairwise(edges) if a < b
+    ]
+    for target in (M5, M15):
+        made = [bar for piece in pieces for bar in told_by(piece[target].batch)]
+        assert made == slow(grid, target)
+
+
+def graded(grid: CandleBatch) -> Graded:
+    return Graded(grid, np.ones(len(grid), dtype=np.int32))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 import os
+import secrets
 import tempfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
@@ -21,11 +21,10 @@ from hypothesis import strategies as st
 from collector.clock import ManualClock
 from collector.market.candles import CandleBatch
 from collector.store import compaction, part, segment, snapshot
-from collector.store.disk import LocalDisk
 from collector.store.page import Page
 from collector.store.port import Fault
 from collector.store.segment import SEGMENT_SCHEMA
-from collector.store.store import Store
+from tests.lakes import Lake
 from tests.store_bars import BTC, ETH, MINUTE, at, bars, span
 
 if TYPE_CHECKING:
@@ -146,17 +145,17 @@ stories = st.lists(steps, min_size=3, max_size=12)
 
 
 class World:
-    """A store on a disk where processes die, and the model of what it must say."""
+    """A store in a lake where processes die, and the model of what it must say."""
 
-    def __init__(self, root: str, moments: list[int]) -> None:
-        self.root = root
+    def __init__(self, lake: Lake, moments: list[int]) -> None:
+        self.lake = lake
         self.models = {series: Model() for series in SERIES}
         self._moments = iter(moments)
         self.restart()
 
     def restart(self) -> None:
         self.death = Death()
-        self.store = Store(LocalDisk(self.root, self.death), clock=ManualClock())
+        self.store = self.lake.store(self.death, clock=ManualClock())
 
     def run(self, kind: str, what: Any, dies_after: int | None) -> None:
         self.death.after = dies_after
@@ -238,26 +237,23 @@ def lived_through(world: World, story: list[Any], *, versions: bool) -> None:
     world.check(versions=versions)
     for series in SERIES:
         assert world.store.compact(series) is None
-    nothing_left_over(world.root)
+    nothing_left_over(world.lake)
 
 
-def nothing_left_over(root: str) -> None:
+def nothing_left_over(lake: Lake) -> None:
     """Every part is merged and gone, and every sealed file is whole, ascending and unique."""
-    for folder, _, names in os.walk(root):
-        visible = [name for name in names if not name.startswith(".")]
-        if os.sep + "parts" in folder:
-            assert visible == []
-        for name in visible:
-            if name.endswith(".parquet") and not folder.endswith("versions"):
-                ts = pq.read_table(os.path.join(folder, name))["ts"].to_numpy()
-                assert (np.diff(ts) == MINUTE).all()
+    for path in lake.everything():
+        assert "/parts/" not in path
+        if path.endswith(".parquet") and "/versions/" not in path:
+            ts = lake.table(path)["ts"].to_numpy()
+            assert (np.diff(ts) == MINUTE).all()
 
 
 @settings(max_examples=60, deadline=None)
 @given(stories)
 def test_what_was_durable_is_there_once_and_the_last_one_wins(story: list[Any]) -> None:
     with tempfile.TemporaryDirectory() as root:
-        world = World(root, moments=list(range(1_000, 1_100)))
+        world = World(Lake(root), moments=list(range(1_000, 1_100)))
         lived_through(world, story, versions=True)
 
 
@@ -268,4 +264,12 @@ def test_answers_that_arrive_late_never_beat_newer_ones(
 ) -> None:
     """A writer that was frozen puts an old answer down after newer ones were merged."""
     with tempfile.TemporaryDirectory() as root:
-        lived_through(World(root, list(moments)), story, versions=False)
+        lived_through(World(Lake(root), list(moments)), story, versions=False)
+
+
+@settings(max_examples=8, deadline=None)
+@given(stories)
+def test_an_object_store_tells_the_same(bucket: Lake, story: list[Any]) -> None:
+    """tests/acceptance/test_object_store.py has more of these."""
+    world = World(bucket.beside(secrets.token_hex(6)), moments=list(range(1_000, 1_100)))
+    lived_through(world, story, versions=True)

@@ -103,6 +103,7 @@ def test_the_name_in_a_host_header(host: str, name: str | None) -> None:
     ("given", "ms"),
     [
         (0, 0),
+        (1735689600000.0, 1_735_689_600_000),
         ("1735689600000", 1_735_689_600_000),
         ("2025-01-01", 1_735_689_600_000),
         ("2025-01-01T00:00:00Z", 1_735_689_600_000),
@@ -114,7 +115,7 @@ def test_moments(given: object, ms: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [True, 1.0, None, "", "soon", -1, 2**60, "9" * 5000, "0001-01-01T00:00:00+14:00", {}]
+    "given", [True, 1.5, None, "", "soon", -1, 2**60, "9" * 5000, "0001-01-01T00:00:00+14:00", {}]
 )
 def test_what_is_no_moment(given: object) -> None:
     with pytest.raises(ValueError, match="must be"):

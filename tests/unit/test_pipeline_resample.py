@@ -9,7 +9,8 @@ from collector.market.candles import MISSING, NO_TRADE, PARTIAL, CandleBatch
 from collector.market.interval import Interval
 from collector.market.timeframe import Timeframe
 from collector.pipeline.calendar import calendar
-from collector.pipeline.resample import resample, resample_each
+from collector.pipeline.ladder import Graded, Ladder
+from collector.pipeline.resample import resample
 from tests.store_bars import MINUTE, at, bars, recorded, span
 
 M1, M5, M15, H1 = (Timeframe.parse(name) for name in ("1m", "5m", "15m", "1h"))
@@ -54,12 +55,15 @@ def test_a_missing_minute_outweighs_one_without_trade() -> None:
 
 def test_each_timeframe_comes_from_the_one_below() -> None:
     minutes = bars({slot: 10.0 + slot % 7 for slot in range(180)})
-    made = resample_each(minutes, M1, [H1, M5, M15])
-    assert list(made) == [H1, M5, M15]
-    for target, batch in made.items():
+    ver = np.arange(180, dtype=np.int32)
+    made = Ladder(M1, [H1, M5, M15]).climb(Graded(minutes, ver))
+    assert list(made) == [M5, M15, H1]
+    for target, longer in made.items():
         direct = resample(minutes, M1, target)
-        for ours, theirs in zip(batch.values(), direct.values(), strict=True):
+        for ours, theirs in zip(longer.batch.values(), direct.values(), strict=True):
             assert np.array_equal(ours, theirs)
+        size = target.ms // M1.ms
+        assert longer.ver.tolist() == list(range(size - 1, 180, size))
 
 
 def test_a_timeframe_must_divide_and_the_grid_must_be_uniform() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -18,23 +19,24 @@ from collector.clock import ManualClock
 from collector.market.interval import Interval
 from collector.market.series import Series
 from collector.store import compaction, part, segment, snapshot
-from collector.store.disk import LocalDisk
 from collector.store.page import Page
 from collector.store.port import Fault
 from collector.store.signature import DataHash, build_signature
-from collector.store.store import Store
 from tests.store_bars import BTC, ETH, MINUTE, at, bars, flat, recorded, span
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from collector.store.store import Store
+    from tests.lakes import Lake
 
 SEALED = "binance/BTC-USDT/1m.parquet"
 VERSIONS = "binance/BTC-USDT/versions/1m.parquet"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path, clock=ManualClock(1_700_000_000_000))
+def store(lake: Lake) -> Store:
+    return lake.store(clock=ManualClock(1_700_000_000_000))
 
 
 @pytest.fixture
@@ -52,13 +54,13 @@ def one_row(store: Store, slot: int, **how: Any) -> dict[str, Any]:
     return row
 
 
-def test_a_sealed_file_is_the_whole_calendar(store: Store, tmp_path: Path) -> None:
+def test_a_sealed_file_is_the_whole_calendar(store: Store, lake: Lake) -> None:
     store.append_page(BTC, bars({1: 10.0}), span(0, 3), fence=1, known_at=100)
     store.append_page(BTC, bars({4: 20.0}), span(4, 7), fence=1, known_at=101)
     done = store.compact(BTC)
     assert done is not None
     assert (done.rows, done.parts) == (6, 2)
-    table = pq.read_table(tmp_path / SEALED)
+    table = lake.table(SEALED)
     names = [
         "ts",
         "o",
@@ -86,13 +88,11 @@ def test_a_sealed_file_is_the_whole_calendar(store: Store, tmp_path: Path) -> No
     assert table["known_at"].to_pylist() == [100, None, None, 101, None, None]
 
 
-def test_the_footer_is_enough_to_start_again_without_a_database(
-    store: Store, tmp_path: Path
-) -> None:
+def test_the_footer_is_enough_to_start_again_without_a_database(store: Store, lake: Lake) -> None:
     store.append_page(BTC, bars({1: 10.0}), span(0, 3), fence=1, known_at=100)
     store.append_page(BTC, bars({4: 20.0}), span(4, 7), fence=1, known_at=101)
     store.compact(BTC)
-    footer = pq.read_metadata(tmp_path / SEALED).metadata
+    footer = lake.metadata(SEALED).metadata
     assert footer[b"source"] == b"binance"
     assert footer[b"build_signature"].decode() == build_signature()
     assert footer[b"generated_at"] == b"2023-11-14T22:13:20+00:00"
@@ -107,10 +107,10 @@ def test_the_footer_is_enough_to_start_again_without_a_database(
 
 
 def test_the_data_hash_is_of_the_content_and_not_of_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def build(root: Path, cuts: list[int]) -> str:
-        store = Store(root)
+    def build(name: str, cuts: list[int]) -> str:
+        store = lake.beside(name).store()
         for first, end in itertools.pairwise(cuts):
             batch = bars({slot: 10.0 + slot for slot in range(first, end) if slot != 5})
             store.append_page(BTC, batch, span(first, end), fence=1, known_at=first)
@@ -118,11 +118,11 @@ def test_the_data_hash_is_of_the_content_and_not_of_the_file(
         assert done is not None
         return done.footer.data_hash
 
-    whole = build(tmp_path / "a", [0, 12])
+    whole = build("a", [0, 12])
     monkeypatch.setattr(compaction, "ROWS_PER_GROUP", 4)
-    assert build(tmp_path / "b", [0, 4, 9, 12]) == whole
-    assert build(tmp_path / "c", [0, 4, 9, 11]) != whole
-    table = pq.read_table(tmp_path / "b" / SEALED)
+    assert build("b", [0, 4, 9, 12]) == whole
+    assert build("c", [0, 4, 9, 11]) != whole
+    table = lake.beside("b").table(SEALED)
     again = DataHash()
     again.update(table)
     assert again.hexdigest() == whole == slow_hash(table)
@@ -143,10 +143,14 @@ def slow_hash(table: Any) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def test_the_checksum_is_one_that_sha256sum_checks(store: Store, tmp_path: Path) -> None:
+def test_the_checksum_is_one_that_sha256sum_checks(
+    store: Store, lake: Lake, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     put(store, {0: 1.0}, span(0, 1), 1)
     store.compact(BTC)
-    folder = tmp_path / "binance" / "BTC-USDT"
+    folder = tmp_path_factory.mktemp("copied")
+    for name in ("1m.parquet", "1m.parquet.sha256"):
+        (folder / name).write_bytes(lake.read(f"binance/BTC-USDT/{name}"))
     digest, name = (folder / "1m.parquet.sha256").read_text().split()
     assert name == "1m.parquet"
     assert digest == hashlib.sha256((folder / name).read_bytes()).hexdigest()
@@ -159,14 +163,14 @@ def test_the_build_is_signed_with_version_and_commit() -> None:
 
 
 def test_parts_go_when_they_are_merged_and_merging_again_does_nothing(
-    store: Store, tmp_path: Path
+    store: Store, lake: Lake
 ) -> None:
     put(store, {0: 1.0}, span(0, 1), 1)
     assert store.compact(BTC) is not None
-    assert list((tmp_path / "binance/BTC-USDT/parts/1m").iterdir()) == []
-    before = (tmp_path / SEALED).read_bytes()
+    assert store.storage.names("binance/BTC-USDT/parts/1m") == []
+    before = lake.read(SEALED)
     assert store.compact(BTC) is None
-    assert (tmp_path / SEALED).read_bytes() == before
+    assert lake.read(SEALED) == before
 
 
 def test_any_columns_may_be_asked_for(store: Store) -> None:
@@ -206,11 +210,11 @@ def test_a_range_inside_a_gap_carries_the_close_of_a_bar_found_before_it(store: 
 
 
 @pytest.mark.usefixtures("_short_windows")
-def test_windows_do_not_show_in_the_rows(store: Store, tmp_path: Path) -> None:
+def test_windows_do_not_show_in_the_rows(store: Store, lake: Lake) -> None:
     prices = {slot: float(slot + 1) for slot in range(40) if slot % 7 and not 12 < slot < 27}
     put(store, prices, span(0, 40), 1)
     store.compact(BTC)
-    file = pq.ParquetFile(tmp_path / SEALED)
+    file = pq.ParquetFile(pa.BufferReader(lake.read(SEALED)))
     assert file.metadata.num_row_groups > 8
     table = file.read()
     assert (np.diff(table["ts"].to_numpy()) == MINUTE).all()
@@ -221,7 +225,7 @@ def test_windows_do_not_show_in_the_rows(store: Store, tmp_path: Path) -> None:
         assert some.equals(expected.filter((ts >= at(first)) & (ts < at(first + 3))))
 
 
-def test_group_parts_stay_until_every_series_has_them(store: Store, tmp_path: Path) -> None:
+def test_group_parts_stay_until_every_series_has_them(store: Store, lake: Lake) -> None:
     path = store.append_group(
         [Page.of(series, flat(0, 1), span(0, 1), fence=1, known_at=1) for series in (BTC, ETH)]
     )
@@ -237,7 +241,7 @@ def test_group_parts_stay_until_every_series_has_them(store: Store, tmp_path: Pa
     # The note that it was merged goes with the next compaction.
     put(store, {1: 1.0}, span(1, 2), 2)
     store.compact(BTC)
-    assert pq.read_metadata(tmp_path / SEALED).metadata[b"merged"] == b"[]"
+    assert lake.metadata(SEALED).metadata[b"merged"] == b"[]"
 
 
 def test_partial_bars_keep_their_mark_and_their_prices(store: Store) -> None:
@@ -273,8 +277,10 @@ def test_real_bars_come_back_bit_for_bit(store: Store, name: str) -> None:
         store.compact(BTC)
 
 
-def test_a_full_disk_in_the_middle_of_a_compaction_changes_nothing(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_a_full_disk_in_the_middle_of_a_compaction_changes_nothing(
+    lake: Lake, tmp_path: Path
+) -> None:
+    store = lake.store()
     put(store, {0: 1.0}, span(0, 1), 1)
     store.compact(BTC)
     put(store, {1: 1.0}, span(1, 2), 2)
@@ -284,8 +290,8 @@ def test_a_full_disk_in_the_middle_of_a_compaction_changes_nothing(tmp_path: Pat
             raise OSError(28, os.strerror(28))
 
     with pytest.raises(Exception, match="No space left"):
-        Store(LocalDisk(tmp_path, full)).compact(BTC)
+        lake.store(full).compact(BTC)
     assert store.rows(BTC, at(0), at(2)).num_rows == 2
-    assert not list(tmp_path.rglob("*.tmp"))
+    assert not list(tmp_path.rglob("*.tmp"))  # A lake on disk lies there.
     store.compact(BTC)
     assert store.rows(BTC, at(0), at(2)).num_rows == 2

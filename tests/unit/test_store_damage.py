@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -19,35 +20,36 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.lakes import Lake
+
 PAGES = "binance/BTC-USDT/parts/1m"
 
 
-def cut_off(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-20])
+def cut_off(data: bytes) -> bytes:
+    return data[:-20]
 
 
-def emptied(path: Path) -> None:
-    path.write_bytes(b"")
+def emptied(_data: bytes) -> bytes:
+    return b""
 
 
-def flipped(path: Path) -> None:
+def flipped(data: bytes) -> bytes:
     """One bit of the data itself: the footer still reads."""
-    data = bytearray(path.read_bytes())
-    column = pq.read_metadata(path).row_group(0).column(1)
-    data[column.data_page_offset + column.total_compressed_size - 2] ^= 0x10
-    path.write_bytes(bytes(data))
+    column = pq.read_metadata(pa.BufferReader(data)).row_group(0).column(1)
+    place = column.data_page_offset + column.total_compressed_size - 2
+    return data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :]
 
 
-def foreign(path: Path) -> None:
-    path.write_bytes(b"PAR1 this is not a table PAR1")
+def foreign(_data: bytes) -> bytes:
+    return b"PAR1 this is not a table PAR1"
 
 
 damages = pytest.mark.parametrize("damage", [cut_off, emptied, flipped, foreign])
 
 
-def three_pages(root: Path) -> tuple[Store, Path]:
-    """Three pages, and the file of the middle one."""
-    store = Store(root)
+def three_pages(lake: Lake) -> tuple[Store, str]:
+    """Three pages, and the path of the middle one."""
+    store = lake.store()
     paths = [
         store.append_page(
             BTC, flat(first, 10), span(first, first + 10), fence=1, known_at=first + 1
@@ -55,29 +57,33 @@ def three_pages(root: Path) -> tuple[Store, Path]:
         for first in (0, 10, 20)
     ]
     assert paths[1] is not None
-    return Store(root), root / paths[1]
+    return lake.store(), paths[1]
+
+
+def harm(lake: Lake, path: str, damage: Callable[[bytes], bytes]) -> None:
+    lake.write(path, damage(lake.read(path)))
 
 
 @damages
 def test_the_series_stays_readable_and_the_hole_is_missing(
-    tmp_path: Path, damage: Callable[[Path], None]
+    lake: Lake, damage: Callable[[bytes], bytes]
 ) -> None:
-    store, middle = three_pages(tmp_path)
-    damage(middle)
+    store, middle = three_pages(lake)
+    harm(lake, middle, damage)
     reasons = store.rows(BTC, at(0), at(30))["gap_reason"].to_pylist()
     assert reasons == [None] * 10 + ["missing"] * 10 + [None] * 10
 
 
 @damages
 def test_compaction_sets_the_damaged_part_aside_and_goes_on(
-    tmp_path: Path, damage: Callable[[Path], None]
+    lake: Lake, damage: Callable[[bytes], bytes]
 ) -> None:
-    store, middle = three_pages(tmp_path)
-    damage(middle)
+    store, middle = three_pages(lake)
+    harm(lake, middle, damage)
     done = store.compact(BTC)
     assert done is not None
     assert done.parts == 2
-    assert store.storage.names(PAGES) == [f"{middle.name}.corrupt"]
+    assert store.storage.names(PAGES) == [f"{middle.rpartition('/')[2]}.corrupt"]
     assert store.coverage(BTC) == (Covered(at(0), at(10), 10), Covered(at(20), at(30), 10))
     # Fetched again, it is whole again.
     store.append_page(BTC, flat(10, 10), span(10, 20), fence=2, known_at=99)
@@ -87,37 +93,37 @@ def test_compaction_sets_the_damaged_part_aside_and_goes_on(
 
 
 def test_damage_that_shows_only_when_rows_are_read_is_not_counted_as_covered(
-    tmp_path: Path,
+    lake: Lake,
 ) -> None:
-    store, middle = three_pages(tmp_path)
+    store, middle = three_pages(lake)
     assert store.coverage(BTC) == (Covered(at(0), at(30), 30),)
-    flipped(middle)  # This store has seen the footer and believes it.
+    harm(lake, middle, flipped)  # This store has seen the footer and believes it.
     done = store.compact(BTC)
     assert done is not None
     assert done.footer.coverage == (Covered(at(0), at(10), 10), Covered(at(20), at(30), 10))
-    assert store.storage.names(PAGES) == [f"{middle.name}.corrupt"]
+    assert store.storage.names(PAGES) == [f"{middle.rpartition('/')[2]}.corrupt"]
 
 
-def test_a_series_of_nothing_but_damage_is_empty(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_a_series_of_nothing_but_damage_is_empty(lake: Lake) -> None:
+    store = lake.store()
     path = store.append_page(BTC, flat(0, 1), span(0, 1), fence=1, known_at=1)
     assert path is not None
-    emptied(tmp_path / path)
-    assert Store(tmp_path).compact(BTC) is None
-    assert Store(tmp_path).coverage(BTC) == ()
+    harm(lake, path, emptied)
+    assert lake.store().compact(BTC) is None
+    assert lake.store().coverage(BTC) == ()
 
 
 @damages
 def test_a_damaged_group_part_is_set_aside_for_everyone(
-    tmp_path: Path, damage: Callable[[Path], None]
+    lake: Lake, damage: Callable[[bytes], bytes]
 ) -> None:
-    store = Store(tmp_path)
+    store = lake.store()
     path = store.append_group(
         [Page.of(each, flat(0, 3), span(0, 3), fence=1, known_at=1) for each in (BTC, ETH)]
     )
     assert path is not None
-    damage(tmp_path / path)
-    store = Store(tmp_path)
+    harm(lake, path, damage)
+    store = lake.store()
     assert store.rows(BTC, at(0), at(3)).num_rows == 0
     store.compact(BTC)
     assert store.sweep("binance") == ()
@@ -125,36 +131,36 @@ def test_a_damaged_group_part_is_set_aside_for_everyone(
     assert store.coverage(ETH) == ()
 
 
-def test_the_sweep_finds_damage_too(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_the_sweep_finds_damage_too(lake: Lake) -> None:
+    store = lake.store()
     path = store.append_group([Page.of(BTC, flat(0, 3), span(0, 3), fence=1, known_at=1)])
     assert path is not None
-    cut_off(tmp_path / path)
-    assert Store(tmp_path).sweep("binance") == ()
+    harm(lake, path, cut_off)
+    assert lake.store().sweep("binance") == ()
     assert store.storage.names("binance/parts") == [f"{path.rpartition('/')[2]}.corrupt"]
 
 
 @damages
 def test_a_damaged_sealed_file_is_named_and_never_replaced(
-    tmp_path: Path, damage: Callable[[Path], None]
+    lake: Lake, damage: Callable[[bytes], bytes]
 ) -> None:
-    store, _ = three_pages(tmp_path)
+    store, _ = three_pages(lake)
     store.compact(BTC)
-    sealed = tmp_path / "binance/BTC-USDT/1m.parquet"
-    damage(sealed)
-    data = sealed.read_bytes()
+    sealed = "binance/BTC-USDT/1m.parquet"
+    harm(lake, sealed, damage)
+    data = lake.read(sealed)
     with pytest.raises(StoreError, match=r"BTC-USDT/1m\.parquet is damaged"):
         store.rows(BTC, at(0), at(30))
     store.append_page(BTC, flat(30, 1), span(30, 31), fence=1, known_at=50)
     with pytest.raises(Corrupt):
         store.compact(BTC)
-    assert sealed.read_bytes() == data
+    assert lake.read(sealed) == data
 
 
-def test_files_that_are_not_ours_are_left_alone(tmp_path: Path) -> None:
-    store, _ = three_pages(tmp_path)
+def test_files_that_are_not_ours_are_left_alone(lake: Lake) -> None:
+    store, _ = three_pages(lake)
     for name in ("notes.txt", "5-1-1-a.parquet", "x-y-z-w.parquet", ".DS_Store"):
-        (tmp_path / PAGES / name).write_bytes(b"?")
+        lake.write(f"{PAGES}/{name}", b"?")
     assert store.rows(BTC, at(0), at(30)).num_rows == 30
     done = store.compact(BTC)
     assert done is not None
@@ -162,10 +168,10 @@ def test_files_that_are_not_ours_are_left_alone(tmp_path: Path) -> None:
     assert len(store.storage.names(PAGES)) == 3
 
 
-def test_a_part_of_a_later_format_stops_an_older_program_and_is_left_alone(tmp_path: Path) -> None:
-    store, middle = three_pages(tmp_path)
-    data = middle.read_bytes().replace(b'{"format":1', b'{"format":9')
-    middle.unlink()
+def test_a_part_of_a_later_format_stops_an_older_program_and_is_left_alone(lake: Lake) -> None:
+    store, middle = three_pages(lake)
+    data = lake.read(middle).replace(b'{"format":1', b'{"format":9')
+    lake.delete(middle)
     path = layout.part_path(PAGES, span(10, 20), 1, "later", data)
     store.storage.write_atomic(path, data)
     for work in (store.compact, store.coverage):

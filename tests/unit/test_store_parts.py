@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import orjson
-import pyarrow.parquet as pq
 import pytest
 
 from collector.market.candles import CandleBatch
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.market.interval import Interval
+    from tests.lakes import Lake
 
 
 def page(series: Series, first: int, count: int, price: float = 5.0, known_at: int = 1) -> Page:
@@ -31,13 +31,13 @@ def page(series: Series, first: int, count: int, price: float = 5.0, known_at: i
     return Page.of(series, batch, span(first, first + count), fence=3, known_at=known_at)
 
 
-def footer(root: Path, path: str) -> dict[str, object]:
-    told: dict[str, object] = orjson.loads(pq.read_metadata(root / path).metadata[b"part"])
+def footer(lake: Lake, path: str) -> dict[str, object]:
+    told: dict[str, object] = orjson.loads(lake.metadata(path).metadata[b"part"])
     return told
 
 
-def test_a_page_is_one_uniquely_named_file(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_a_page_is_one_uniquely_named_file(lake: Lake) -> None:
+    store = lake.store()
     paths = [
         store.append_page(BTC, flat(0, 2), span(0, 5), fence=7, known_at=900) for _ in range(2)
     ]
@@ -48,12 +48,12 @@ def test_a_page_is_one_uniquely_named_file(tmp_path: Path) -> None:
         assert re.fullmatch(name, path)
 
 
-def test_a_page_tells_what_it_proves(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_a_page_tells_what_it_proves(lake: Lake) -> None:
+    store = lake.store()
     covered = [span(0, 2), span(3, 5)]
     path = store.append_page(BTC, bars({1: 5.0, 3: 6.0}), covered, fence=7, known_at=900)
     assert path is not None
-    assert footer(tmp_path, path) == {
+    assert footer(lake, path) == {
         "format": 1,
         "exchange": "binance",
         "writer": store.writer,
@@ -65,14 +65,14 @@ def test_a_page_tells_what_it_proves(tmp_path: Path) -> None:
             }
         },
     }
-    table = pq.read_table(tmp_path / path)
+    table = lake.table(path)
     assert table["ts"].to_pylist() == [at(1), at(3)]
     assert table["known_at"].to_pylist() == table["seen_at"].to_pylist() == [900, 900]
     assert table["source"].to_pylist() == ["binance", "binance"]
 
 
-def test_an_empty_answer_is_kept_and_one_that_settles_nothing_is_not(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_an_empty_answer_is_kept_and_one_that_settles_nothing_is_not(lake: Lake) -> None:
+    store = lake.store()
     assert store.append_page(BTC, CandleBatch.empty(), span(0, 9), fence=1, known_at=1)
     assert store.append_page(BTC, CandleBatch.empty(), [], fence=1, known_at=1) is None
     assert store.coverage(BTC) == (Covered(at(0), at(9), 0),)
@@ -90,20 +90,20 @@ def test_an_empty_answer_is_kept_and_one_that_settles_nothing_is_not(tmp_path: P
     ],
 )
 def test_what_no_answer_can_have_been_is_refused(
-    tmp_path: Path, batch: CandleBatch, covered: Interval, match: str
+    lake: Lake, batch: CandleBatch, covered: Interval, match: str
 ) -> None:
     with pytest.raises(ValueError, match=match):
-        Store(tmp_path).append_page(BTC, batch, covered, fence=1, known_at=1)
+        lake.store().append_page(BTC, batch, covered, fence=1, known_at=1)
 
 
-def test_a_group_part_holds_many_series_sorted_with_one_write(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_a_group_part_holds_many_series_sorted_with_one_write(lake: Lake) -> None:
+    store = lake.store()
     pages = [page(ETH, 4, 2), page(BTC, 0, 1), page(BTC, 1, 1, known_at=2)]
     path = store.append_group(pages)
     assert path is not None
     assert re.fullmatch(rf"binance/parts/{at(0)}-{at(6)}-2-[0-9a-f]+\.parquet", path)
-    assert [p.name for p in tmp_path.rglob("*.parquet")] == [path.rpartition("/")[2]]
-    table = pq.read_table(tmp_path / path)
+    assert lake.everything() == [path]
+    table = lake.table(path)
     symbols = ["BTC/USDT", "BTC/USDT", "ETH/USDT", "ETH/USDT"]
     assert table["symbol"].to_pylist() == symbols
     assert store.rows(BTC, at(0), at(9))["ts"].to_pylist() == [at(0), at(1)]
@@ -111,15 +111,15 @@ def test_a_group_part_holds_many_series_sorted_with_one_write(tmp_path: Path) ->
     assert store.coverage(ETH) == (Covered(at(4), at(6), 2),)
 
 
-def test_a_group_belongs_to_one_exchange(tmp_path: Path) -> None:
+def test_a_group_belongs_to_one_exchange(lake: Lake) -> None:
     other = Series.of("bybit", "BTC/USDT", "1m")
     with pytest.raises(ValueError, match="one exchange"):
-        Store(tmp_path).append_group([page(BTC, 0, 1), page(other, 0, 1)])
-    assert Store(tmp_path).append_group([]) is None
+        lake.store().append_group([page(BTC, 0, 1), page(other, 0, 1)])
+    assert lake.store().append_group([]) is None
 
 
-def test_timeframes_of_one_symbol_do_not_mix(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_timeframes_of_one_symbol_do_not_mix(lake: Lake) -> None:
+    store = lake.store()
     five = Series.of("binance", "BTC/USDT", "5m")
     store.append_group(
         [page(BTC, 0, 1), Page.of(five, flat(0, 1), span(0, 5), fence=1, known_at=1)]
@@ -128,16 +128,16 @@ def test_timeframes_of_one_symbol_do_not_mix(tmp_path: Path) -> None:
     assert store.coverage(BTC) == (Covered(at(0), at(1), 1),)
 
 
-def test_of_two_answers_the_later_known_wins_however_they_are_written(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_of_two_answers_the_later_known_wins_however_they_are_written(lake: Lake) -> None:
+    store = lake.store()
     store.append_group([page(BTC, 0, 1, 20.0, known_at=9)])
     store.append_page(BTC, flat(0, 1, 10.0), span(0, 1), fence=99, known_at=8)
     row = store.rows(BTC, at(0), at(1))
     assert (row["o"][0].as_py(), row["ver"][0].as_py()) == (20.0, 2)
 
 
-def test_answers_of_one_millisecond_keep_the_order_they_were_appended_in(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_answers_of_one_millisecond_keep_the_order_they_were_appended_in(lake: Lake) -> None:
+    store = lake.store()
     for price in (30.0, 20.0, 10.0):
         store.append_page(BTC, flat(0, 1, price), span(0, 1), fence=1, known_at=50)
     assert store.rows(BTC, at(0), at(1))["o"].to_pylist() == [10.0]
@@ -150,16 +150,16 @@ def test_answers_of_one_millisecond_keep_the_order_they_were_appended_in(tmp_pat
     assert row.to_pylist()[0]["ver"] == 4
 
 
-def test_two_writers_of_one_millisecond_agree_on_the_bar(tmp_path: Path) -> None:
+def test_two_writers_of_one_millisecond_agree_on_the_bar(lake: Lake) -> None:
     for prices in ((10.0, 30.0), (30.0, 10.0)):
-        root = tmp_path / str(prices[0])
+        place = lake.beside(str(prices[0]))
         for price in prices:
-            Store(root).append_page(BTC, flat(0, 1, price), span(0, 1), fence=1, known_at=50)
-        assert Store(root).rows(BTC, at(0), at(1))["o"].to_pylist() == [30.0]
+            place.store().append_page(BTC, flat(0, 1, price), span(0, 1), fence=1, known_at=50)
+        assert place.store().rows(BTC, at(0), at(1))["o"].to_pylist() == [30.0]
 
 
-def test_the_ledger_joins_pages_and_counts_every_bar_once(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_the_ledger_joins_pages_and_counts_every_bar_once(lake: Lake) -> None:
+    store = lake.store()
     store.append_page(BTC, flat(0, 5), span(0, 5), fence=1, known_at=1)
     store.append_page(BTC, bars({3: 9.0, 6: 9.0}), span(3, 8), fence=1, known_at=2)
     store.append_group([page(BTC, 20, 1)])
@@ -167,14 +167,14 @@ def test_the_ledger_joins_pages_and_counts_every_bar_once(tmp_path: Path) -> Non
     assert store.coverage(BTC) == expected
     assert store.cursor(BTC) == Cursor(at(0), at(8), at(21), at(20))
     store.compact(BTC)
-    assert Store(tmp_path).coverage(BTC) == expected
-    assert Store(tmp_path).cursor(BTC) == Cursor(at(0), at(8), at(21), at(20))
+    assert lake.store().coverage(BTC) == expected
+    assert lake.store().cursor(BTC) == Cursor(at(0), at(8), at(21), at(20))
     store.append_page(BTC, bars({6: 9.0, 9: 9.0}), span(6, 10), fence=1, known_at=3)
     assert store.coverage(BTC)[0] == Covered(at(0), at(10), 7)
 
 
-def test_nothing_is_known_about_a_series_nobody_asked_for(tmp_path: Path) -> None:
-    store = Store(tmp_path / "not" / "there")
+def test_nothing_is_known_about_a_series_nobody_asked_for(lake: Lake) -> None:
+    store = lake.beside("not").beside("there").store()
     assert store.coverage(BTC) == ()
     assert store.cursor(BTC) is None
     assert store.span(BTC) is None
@@ -182,26 +182,26 @@ def test_nothing_is_known_about_a_series_nobody_asked_for(tmp_path: Path) -> Non
     assert store.series() == ()
     assert store.compact(BTC) is None
     assert store.sweep("binance") == ()
-    assert not (tmp_path / "not").exists()
+    assert lake.storage().folders("") == []
 
 
-def test_every_series_is_listed_wherever_its_bars_are(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_every_series_is_listed_wherever_its_bars_are(lake: Lake) -> None:
+    store = lake.store()
     sealed, paged = Series.of("bybit", "a/B:C", "1h"), replace(BTC, symbol="XRP/USDT")
     store.append_page(sealed, CandleBatch.empty(), span(0, 60), fence=1, known_at=1)
     store.compact(sealed)
     store.append_page(paged, flat(0, 1), span(0, 1), fence=1, known_at=1)
     store.append_group([page(BTC, 0, 1)])
-    (tmp_path / "lost+found").mkdir()
-    (tmp_path / "binance" / "notes").mkdir()
+    lake.write("lost+found/x", b"")
+    lake.write("binance/notes/x", b"")
     assert store.series() == (BTC, paged, sealed)
     assert store.series("bybit") == (sealed,)
     assert store.holds(BTC)
     assert not store.holds(ETH)
 
 
-def test_rejected_rows_are_kept_once_with_their_reasons(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_rejected_rows_are_kept_once_with_their_reasons(lake: Lake) -> None:
+    store = lake.store()
     rejected = [
         Rejected("ohlc", at(1), (at(1), 1.0, float("nan"), None, "x", 10**30, {"a": object()})),
         Rejected("no_time", None, ("\ud800",)),

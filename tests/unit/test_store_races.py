@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector.store.disk import LocalDisk
 from collector.store.port import Fault, Swapped
-from collector.store.store import Store
 from tests.store_bars import BTC, at, bars, span
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from collector.market.interval import Interval
+    from collector.store.store import Store
+    from tests.lakes import Lake
 
 SEALED = "binance/BTC-USDT/1m.parquet"
 
@@ -29,8 +27,8 @@ def one_row(store: Store, slot: int, **how: Any) -> dict[str, Any]:
     return row
 
 
-def test_a_compaction_that_was_frozen_does_not_undo_a_newer_one(tmp_path: Path) -> None:
-    quick = Store(tmp_path)
+def test_a_compaction_that_was_frozen_does_not_undo_a_newer_one(lake: Lake) -> None:
+    quick = lake.store()
     put(quick, {0: 1.0}, span(0, 1), 1)
     put(quick, {0: 2.0}, span(0, 1), 2)
 
@@ -41,20 +39,20 @@ def test_a_compaction_that_was_frozen_does_not_undo_a_newer_one(tmp_path: Path) 
             quick.compact(BTC)
 
     done: list[bool] = []
-    frozen = Store(LocalDisk(tmp_path, meanwhile))
+    frozen = lake.store(meanwhile)
     with pytest.raises(Swapped):
         frozen.compact(BTC)
     assert done
     assert quick.rows(BTC, at(0), at(2))["o"].to_pylist() == [3.0, 7.0]
     assert one_row(quick, 0)["ver"] == 3
-    digest = (tmp_path / f"{SEALED}.sha256").read_text().split()[0]
-    assert digest == hashlib.sha256((tmp_path / SEALED).read_bytes()).hexdigest()
+    digest = lake.read(f"{SEALED}.sha256").decode().split()[0]
+    assert digest == hashlib.sha256(lake.read(SEALED)).hexdigest()
 
 
 def test_a_reader_whose_part_was_merged_meanwhile_looks_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, other = Store(tmp_path), Store(tmp_path)
+    store, other = lake.store(), lake.store()
     put(store, {0: 1.0, 1: 2.0}, span(0, 2), 1)
     look, looks = store._shelf.rows, []
 
@@ -69,10 +67,10 @@ def test_a_reader_whose_part_was_merged_meanwhile_looks_again(
 
 
 def test_a_reader_lists_parts_before_it_opens_the_sealed_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A compaction between the two steps must not hide what it merged."""
-    store, other = Store(tmp_path), Store(tmp_path)
+    store, other = lake.store(), lake.store()
     put(store, {0: 1.0, 1: 2.0}, span(0, 2), 1)
     names = store.storage.names
     done: list[object] = []

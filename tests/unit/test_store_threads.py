@@ -1,4 +1,4 @@
-"""Writers, compactions and readers at the same time, on one real disk."""
+"""Writers, compactions and readers at the same time, on a real disk and a real object store."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING
 from collector.store.coverage import Covered
 from collector.store.page import Page
 from collector.store.port import Swapped
-from collector.store.store import Store
 from tests.store_bars import BTC, ETH, at, flat, span
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from tests.lakes import Lake
 
 PAGES = 30
 
 
-def test_readers_see_everything_that_was_durable_before_they_looked(tmp_path: Path) -> None:
+def test_readers_see_everything_that_was_durable_before_they_looked(lake: Lake) -> None:
     durable = 0
 
     def write() -> None:
         nonlocal durable
-        store = Store(tmp_path)
+        store = lake.store()
         for slot in range(PAGES):
             if slot % 2:
                 store.append_page(BTC, flat(slot, 1), span(slot, slot + 1), fence=1, known_at=slot)
@@ -35,7 +34,7 @@ def test_readers_see_everything_that_was_durable_before_they_looked(tmp_path: Pa
             durable = slot + 1
 
     def merge() -> int:
-        store, conflicts = Store(tmp_path), 0
+        store, conflicts = lake.store(), 0
         while durable < PAGES:
             try:
                 store.compact(BTC)
@@ -46,7 +45,7 @@ def test_readers_see_everything_that_was_durable_before_they_looked(tmp_path: Pa
         return conflicts
 
     def read() -> int:
-        store, looks = Store(tmp_path), 0
+        store, looks = lake.store(), 0
         while durable < PAGES:
             known = durable
             rows = store.rows(BTC, at(0), at(PAGES))
@@ -61,7 +60,7 @@ def test_readers_see_everything_that_was_durable_before_they_looked(tmp_path: Pa
         jobs = [pool.submit(job) for job in (write, merge, merge, read)]
         for job in jobs:
             job.result()
-    last = Store(tmp_path)
+    last = lake.store()
     for series in (BTC, ETH):
         last.compact(series)
     last.sweep("binance")

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from collector.store import compaction, part, segment, snapshot
-from collector.store.store import Store
 from tests.store_bars import BTC, at, bars, span
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from collector.market.interval import Interval
+    from collector.store.store import Store
+    from tests.lakes import Lake
 
 VERSIONS = "binance/BTC-USDT/versions/1m.parquet"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path)
+def store(lake: Lake) -> Store:
+    return lake.store()
 
 
 @pytest.fixture
@@ -40,15 +38,13 @@ def one_row(store: Store, slot: int, **how: Any) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("_short_windows")
-def test_ver_grows_only_when_values_change_and_older_ones_stay(
-    store: Store, tmp_path: Path
-) -> None:
+def test_ver_grows_only_when_values_change_and_older_ones_stay(store: Store, lake: Lake) -> None:
     for known_at, price in ((10, 1.0), (20, 1.0), (30, 2.0), (40, 1.0)):
         put(store, {0: price, 9: 5.0}, span(0, 10), known_at)
         store.compact(BTC)
     assert one_row(store, 0)["ver"] == 3
     assert one_row(store, 9)["ver"] == 1
-    older = pq.read_table(tmp_path / VERSIONS)
+    older = lake.table(VERSIONS)
     columns = ("ts", "ver", "o", "known_at", "seen_at")
     assert [tuple(row[name] for name in columns) for row in older.to_pylist()] == [
         (at(0), 1, 1.0, 10, 20),

@@ -20,6 +20,7 @@ from workers.handlers.registry import Done, Outcome
 
 if TYPE_CHECKING:
     from collector.market.series import Series
+    from workers.handlers.gap_scan import GapScan
     from workers.job_run import JobRun
     from workers.venues import Venue, Venues
 
@@ -34,6 +35,7 @@ class Backfill:
     """From the earliest bar to where the incremental job took over, then done for good."""
 
     venues: Venues
+    gaps: GapScan
 
     async def __call__(self, run: JobRun) -> Outcome:
         series = series_of(run.job)
@@ -45,6 +47,8 @@ class Backfill:
         await Fill(run, venue, series).to_the_end()
         # The history is whole: let any tool read it as one plain file.
         await asyncio.to_thread(venue.store.compact, series)
+        # Bars that were refused left holes: a job of their own asks for them once more.
+        await self.gaps.scan(run, [series], any_age=True)
         return Done(cursor=replace(run.cursor, done=True))
 
     async def _begin(self, run: JobRun, venue: Venue, series: Series) -> None:

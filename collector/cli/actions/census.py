@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from collector.cli.actions.workers import alive
 from collector.connectors.registry import ConnectorRegistry
+from collector.jobs.live_workers import LiveWorkers
 from collector.jobs.queue import JobQueue
 from collector.market.timeframe import Timeframe
 
@@ -69,7 +69,7 @@ async def census(database: Database) -> Census:
         states=await job_states(database),
         lags=await _lags(database, now_ms),
         history=await _history(database),
-        workers=await alive(database),
+        workers=await LiveWorkers(database).all(),
     )
 
 

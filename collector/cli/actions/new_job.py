@@ -10,7 +10,7 @@ from collector.cli.failures import UsageMistake
 from collector.cli.moments import moment_ms
 from collector.connectors.registry import ConnectorRegistry
 from collector.jobs import schedule as schedules
-from collector.jobs.job import EXCHANGE_DUTIES, Cursor, JobSpec
+from collector.jobs.job import WHOLE_EXCHANGE, Cursor, JobSpec
 from collector.market.timeframe import Timeframe
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def unknown_markets(exchange_id: str) -> str:
 def check_shape(wanted: Wanted) -> None:
     """Raises UsageMistake when something is lacking, or means nothing for this type."""
     series = {"--symbol": wanted.symbol, "--timeframe": wanted.timeframe}
-    needed = {} if wanted.type in EXCHANGE_DUTIES else series
+    needed = {} if wanted.type in WHOLE_EXCHANGE else series
     refused = {"--since": wanted.since, "--until": wanted.until}
-    if wanted.type in EXCHANGE_DUTIES:
+    if wanted.type in WHOLE_EXCHANGE:
         refused |= series
     elif wanted.type == "gap_backfill":
         needed, refused = {**series, **refused}, {}

@@ -1,0 +1,161 @@
+"""Reports on stored series as answers show them."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from api.schemas.fields import Asked, ExchangeId, Symbol, TimeframeName
+from collector.reports.coverage import Coverage
+
+
+class SeriesAsked(Asked):
+    """Which stored series; all of them when nothing is said."""
+
+    exchange_id: ExchangeId | None = None
+    symbol: Symbol | None = None
+    timeframe: TimeframeName | None = None
+    limit: int = Field(default=20, ge=1, le=100, description="How many series at most")
+    cursor: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$")] | None = Field(
+        default=None, description="`next_cursor` of the page before"
+    )
+
+
+class CoverageView(BaseModel):
+    """How much of one series is there. `gaps_pct` is the missing share, 0 to 1.
+
+    `lag_bars` have closed since the last slot that was asked for: they are late, not missing.
+    """
+
+    exchange_id: str
+    symbol: str
+    timeframe: str
+    first_ts: int | None
+    last_ts: int | None
+    expected: int
+    present: int
+    no_trade: int
+    missing: int
+    longest_gap_bars: int
+    gaps_pct: float
+    lag_bars: int
+
+    @classmethod
+    def of(cls, coverage: Coverage, now_ms: int) -> Self:
+        return cls(
+            exchange_id=coverage.series.exchange_id,
+            symbol=coverage.series.symbol,
+            timeframe=coverage.series.timeframe.name,
+            first_ts=coverage.first_ts,
+            last_ts=coverage.last_ts,
+            expected=coverage.expected,
+            present=coverage.present,
+            no_trade=coverage.no_trade,
+            missing=coverage.missing,
+            longest_gap_bars=coverage.longest_gap_bars,
+            gaps_pct=coverage.gaps_pct,
+            lag_bars=coverage.lag_bars(now_ms),
+        )
+
+
+class CoveragePage(BaseModel):
+    """By exchange, symbol and timeframe."""
+
+    items: list[CoverageView]
+    next_cursor: str | None
+
+
+class MissingView(BaseModel):
+    """One row of missing.csv: a series' calendar `[ts_from, ts_to)` and what it lacks."""
+
+    symbol: str
+    tf: str
+    ts_from: int | None
+    ts_to: int | None
+    gaps_pct: float
+    gaps_count: int
+    longest_gap_bars: int
+    exchange: str
+
+
+class ProblemView(BaseModel):
+    """One missing stretch, and what to do about it."""
+
+    exchange: str
+    symbol: str
+    tf: str
+    ts_from: int
+    ts_to: int
+    bars: int
+    advice: str
+
+
+class MissingSummary(BaseModel):
+    """Of the series on this page; `worst` begins with the longest stretch."""
+
+    series: int
+    expected: int
+    missing: int
+    gaps_pct: float
+    max_gap_pct: float
+    over_limit: list[str]
+    worst: list[ProblemView]
+    recommendations: list[str]
+
+
+class MissingPage(BaseModel):
+    items: list[MissingView]
+    next_cursor: str | None
+    summary: MissingSummary
+
+
+class CheckView(BaseModel):
+    """`examples` are the first few of `count` cases: times, or what was found there."""
+
+    ok: bool
+    count: int
+    examples: list[Any]
+
+
+class IntervalView(BaseModel):
+    ts_from: int
+    ts_to: int
+    bars: int
+
+
+class ValidationView(BaseModel):
+    """One series of validate.json."""
+
+    exchange: str
+    symbol: str
+    tf: str
+    rows: int
+    first_ts: int | None
+    last_ts: int | None
+    checks: dict[str, CheckView]
+    gaps_pct: float
+    longest_gap_bars: int
+    problem_intervals: list[IntervalView]
+
+
+class ValidationSummary(BaseModel):
+    """Of the series on this page."""
+
+    ok: bool
+    series: int
+    series_ok: int
+    rows: int
+    missing: int
+    gaps_pct: float
+    max_gap_pct: float
+    over_limit: list[str]
+    failed_checks: dict[str, int]
+
+
+class ValidationPage(BaseModel):
+    """validate.json, a page of it; `items` are its `series`."""
+
+    generated_at: str
+    build_signature: str
+    items: list[ValidationView]
+    next_cursor: str | None
+    summary: ValidationSummary

@@ -1,0 +1,146 @@
+"""What the verbs of `datalayer` say and write about the lake."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+
+from collector import logs
+from collector.cli.actions.export import replacing
+from collector.cli.actions.lake import missing, resampled, validated
+from collector.cli.answer import Answer, table
+from collector.cli.failures import UsageMistake
+from collector.cli.moments import shown_moment
+from collector.reports.gap_rule import gaps_error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rich.console import RenderableType
+
+    from collector.cli.verb import Asked
+    from collector.reports.missing import MissingReport
+    from collector.reports.validation import SeriesReport
+    from collector.reports.validation_report import ValidationReport
+
+_SHOWN_PROBLEMS = 10
+
+
+def resample(
+    asked: Asked, names: Sequence[str], tfs: Sequence[str], exchange: str | None
+) -> Answer:
+    found = resampled(asked, names, tfs, exchange)
+    symbols = [series.symbol for series in found.series]
+    facts = {"exchange": found.exchange_id, "symbols": symbols, "tfs": list(tfs)}
+    return Answer(facts, f"{', '.join(symbols)}: {', '.join(tfs)} made of 1m")
+
+
+async def validate(
+    asked: Asked,
+    names: Sequence[str],
+    tfs: Sequence[str],
+    exchange: str | None,
+    out: Path,
+    samples: int | None,
+) -> Answer:
+    """Writes the report whatever it says; the gravest of what it found decides the exit code."""
+    log_as_set(asked)
+    report = await validated(asked, names, tfs, exchange, samples)
+    write(out, report.to_json().encode())
+    return Answer(
+        {"out": str(out), **report.document()},
+        Group(_validation_table(report), "", f"written to {out}"),
+        failures=list(report.errors())[:1],
+    )
+
+
+def missing_report(
+    asked: Asked, names: Sequence[str], tfs: Sequence[str], exchange: str | None, out: Path
+) -> Answer:
+    """Writes the rows and, beside them, the summary."""
+    if out.suffix not in (".csv", ".parquet"):
+        raise UsageMistake(f"--out {out}: end its name with .csv or .parquet")
+    log_as_set(asked)
+    report = missing(asked, names, tfs, exchange)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(out) as sink:
+        report.write(sink, out.suffix.removeprefix("."))
+    summary = out.with_suffix(".summary.json")
+    write(summary, report.summary_json().encode())
+    gaps = gaps_error(report.over_limit, report.max_gap_pct)
+    return Answer(
+        {"out": str(out), "rows": report.rows(), "summary": report.summary()},
+        Group(*_missing_words(report), "", f"written to {out} and {summary}"),
+        failures=[] if gaps is None else [gaps],
+    )
+
+
+def log_as_set(asked: Asked) -> None:
+    """Warnings of the rule on gaps go to standard error, as the settings say."""
+    settings = asked.settings()
+    logs.configure(settings.logging.level, settings.logging.format)
+
+
+def write(out: Path, content: bytes) -> None:
+    """The file whole or not at all, its folder made."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(out) as sink:
+        sink.write(content)
+
+
+def _validation_table(report: ValidationReport) -> RenderableType:
+    headings = ("symbol", "tf", "rows", "missing", "longest", "checks")
+    rows = [
+        (
+            each.series.symbol,
+            each.series.timeframe,
+            f"{each.coverage.expected:,}",
+            f"{each.coverage.missing:,}",
+            f"{each.coverage.longest_gap_bars:,}",
+            _check_words(each),
+        )
+        for each in report.series
+    ]
+    return table(headings, rows, right="rows missing longest")
+
+
+def _check_words(report: SeriesReport) -> str:
+    failed = [f"{name} ({c.count:,})" for name, c in report.checks.items() if not c.ok]
+    return f"failed: {', '.join(failed)}" if failed else f"{len(report.checks)} passed"
+
+
+def _missing_words(report: MissingReport) -> list[RenderableType]:
+    rows = [
+        (
+            each.series.symbol,
+            each.series.timeframe,
+            shown_moment(each.first_ts, seconds=False),
+            f"{each.expected:,}",
+            f"{each.missing:,}",
+            f"{each.gaps_pct:.4%}",
+            f"{each.longest_gap_bars:,}",
+        )
+        for each in report.series
+    ]
+    headings = ("symbol", "tf", "from", "expected", "missing", "share", "longest")
+    said: list[RenderableType] = [table(headings, rows, right="expected missing share longest")]
+    if report.problems():
+        said += ["", _problem_table(report), "", *report.summary()["recommendations"]]
+    return said
+
+
+def _problem_table(report: MissingReport) -> RenderableType:
+    rows = [
+        (
+            each.series.symbol,
+            each.series.timeframe,
+            shown_moment(each.run.from_ms, seconds=False),
+            shown_moment(each.run.to_ms, seconds=False),
+            f"{each.bars:,}",
+            each.advice.replace("_", " "),
+        )
+        for each in report.problems(_SHOWN_PROBLEMS)
+    ]
+    return table(("worst", "tf", "from", "to", "bars", "what to do"), rows, right="bars")

@@ -1,0 +1,1 @@
+"""What is in the lake, whether it can be trusted, and what it lacks."""

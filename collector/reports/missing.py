@@ -1,0 +1,148 @@
+"""missing.csv: what each series lacks, and a summary of where it is worst and what to do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from collector.reports.gap_rule import MAX_GAP_PCT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import BinaryIO
+
+    from collector.market.interval import Interval
+    from collector.market.series import Series
+    from collector.reports.coverage import Coverage
+
+MISSING_SCHEMA = pa.schema(
+    [
+        pa.field("symbol", pa.string()),
+        pa.field("tf", pa.string()),
+        pa.field("ts_from", pa.int64()),
+        pa.field("ts_to", pa.int64()),
+        pa.field("gaps_pct", pa.float64()),
+        pa.field("gaps_count", pa.int64()),
+        pa.field("longest_gap_bars", pa.int64()),
+        pa.field("exchange", pa.string()),
+    ]
+)
+"""One row a series: its calendar `[ts_from, ts_to)` and how many of its bars are missing."""
+
+TOP = 20
+DAY_MS = 86_400_000
+LOAD_AGAIN = "load_again"
+CHECK_LISTING = "check_delisting_or_rename"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One missing stretch, and what to do about it."""
+
+    series: Series
+    run: Interval
+
+    @property
+    def bars(self) -> int:
+        return (self.run.to_ms - self.run.from_ms) // self.series.timeframe.ms
+
+    @property
+    def advice(self) -> str:
+        """A page that failed is loaded again. Whole days are missing for a reason."""
+        return CHECK_LISTING if self.run.to_ms - self.run.from_ms >= DAY_MS else LOAD_AGAIN
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "exchange": self.series.exchange_id,
+            "symbol": self.series.symbol,
+            "tf": self.series.timeframe.name,
+            "ts_from": self.run.from_ms,
+            "ts_to": self.run.to_ms,
+            "bars": self.bars,
+            "advice": self.advice,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MissingReport:
+    """What some series lack."""
+
+    series: Sequence[Coverage]
+    max_gap_pct: float = MAX_GAP_PCT
+
+    @property
+    def over_limit(self) -> list[Coverage]:
+        return [each for each in self.series if each.gaps_pct > self.max_gap_pct]
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [missing_row(each) for each in self.series]
+
+    def table(self) -> pa.Table:
+        return pa.Table.from_pylist(self.rows(), MISSING_SCHEMA)
+
+    def problems(self, most: int = TOP) -> list[Problem]:
+        """The longest missing stretches of all, longest first."""
+        found = [Problem(each.series, run) for each in self.series for run in each.worst[:most]]
+        return sorted(found, key=lambda each: each.run.from_ms - each.run.to_ms)[:most]
+
+    def summary(self) -> dict[str, Any]:
+        expected = sum(each.expected for each in self.series)
+        missing = sum(each.missing for each in self.series)
+        problems = self.problems()
+        return {
+            "series": len(self.series),
+            "expected": expected,
+            "missing": missing,
+            "gaps_pct": missing / expected if expected else 0.0,
+            "max_gap_pct": self.max_gap_pct,
+            "over_limit": [str(each.series) for each in self.over_limit],
+            "worst": [each.document() for each in problems],
+            "recommendations": recommendations(problems),
+        }
+
+    def write(self, sink: BinaryIO, form: str) -> None:
+        """`csv` or `parquet`."""
+        if form == "parquet":
+            pa.parquet.write_table(self.table(), sink, compression="zstd")
+            return
+        # Arrow would put its own header into quotes.
+        sink.write((",".join(MISSING_SCHEMA.names) + "\n").encode())
+        plain = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
+        pa.csv.write_csv(self.table(), sink, plain)
+
+    def summary_json(self) -> str:
+        return json.dumps(self.summary(), indent=2) + "\n"
+
+
+def missing_row(coverage: Coverage) -> dict[str, Any]:
+    """One line of missing.csv."""
+    return {
+        "symbol": coverage.series.symbol,
+        "tf": coverage.series.timeframe.name,
+        "ts_from": coverage.first_ts,
+        "ts_to": None if coverage.last_ts is None else coverage.end_ms,
+        "gaps_pct": coverage.gaps_pct,
+        "gaps_count": coverage.missing,
+        "longest_gap_bars": coverage.longest_gap_bars,
+        "exchange": coverage.series.exchange_id,
+    }
+
+
+def recommendations(problems: Sequence[Problem]) -> list[str]:
+    """What to do, one sentence for each symbol and remedy."""
+    said: dict[str, None] = {}
+    for each in problems:
+        exchange, symbol = each.series.exchange_id, each.series.symbol
+        if each.advice == CHECK_LISTING:
+            said[
+                f"{exchange} {symbol}: check whether it was delisted or renamed;"
+                " if not, load it again"
+            ] = None
+        else:
+            said[f"{exchange} {symbol}: load it again with `datalayer backfill`"] = None
+    return list(said)

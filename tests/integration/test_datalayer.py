@@ -1,0 +1,253 @@
+"""`datalayer` as a script sees it, and its functions as a notebook sees them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import csv
+import io
+import json
+import os
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import datalayer
+from collector import logs
+from collector.cli.datalayer import app
+from collector.cli.main import run
+from collector.clock import SystemClock
+from collector.exchanges.simulated.listing import listings
+from collector.exchanges.simulated.server import SimulatedExchange
+from collector.market.candles import CandleBatch
+from collector.market.interval import Interval
+from collector.market.series import Series
+from collector.mongo.home import announced_uri
+from tests.integration.collecting import DAY, MINUTE, Collecting, collecting
+from tests.store_bars import flat, span
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from collector.mongo.client import Database
+
+DAYS = 3
+BTC = Series.of("simulated", "BTC/USDT", "1m")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A verb that has run."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def facts(self) -> Any:
+        assert self.code == 0, self.err
+        assert self.out.count("\n") == 1, "JSON stands alone on standard output"
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A simulated exchange of three days, a worker, and verbs that run beside it."""
+
+    collecting: Collecting
+    root: Path
+
+    async def run(self, line: str) -> Ended:
+        """In this process: a new one takes a second to import what is here already."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = await asyncio.to_thread(run, line.split(), app)
+        return Ended(code, out.getvalue(), err.getvalue())
+
+    def klines(self) -> int:
+        return len(self.collecting.journal())
+
+    def day(self, number: int) -> str:
+        return str(self.first_ms + number * DAY)
+
+    @property
+    def first_ms(self) -> int:
+        return self.collecting.first_ms
+
+    def keep(self, batch: CandleBatch, stretch: Interval) -> None:
+        self.collecting.store.append_page(BTC, batch, stretch, fence=1, known_at=1_000)
+
+
+@pytest.fixture
+async def stage(
+    database: Database, mongo_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Stage]:
+    async with collecting(database, tmp_path / "data", days=DAYS) as collector:
+        for name, value in {
+            "HOME": str(tmp_path),
+            "MONGO_URI": mongo_uri,
+            "MONGO_DB": database.raw.name,
+            "EXCHANGE_URLS": json.dumps({"simulated": collector.exchange.url}),
+            "API__ADAPTER": "simulated",
+        }.items():
+            monkeypatch.setenv(f"COLLECTOR_{name}", value)
+        monkeypatch.chdir(tmp_path)
+        yield Stage(collector, tmp_path)
+    # A verb sends logs to where standard error was while it ran.
+    logs.configure("CRITICAL", "json")
+
+
+async def test_backfill_resample_validate_and_report(stage: Stage) -> None:
+    made = (await stage.run("backfill --symbols ETHUSDT,BTC/USDT --json")).facts
+    assert made["worker_started"] is False, "somebody works already"
+    assert [each["symbol"] for each in made["series"]] == ["BTC/USDT", "ETH/USDT"]
+    for each in made["series"]:
+        assert each["first_ts"] == stage.first_ms
+        assert each["missing"] == 0
+        assert each["bars"] >= DAYS * 1440
+
+    again = stage.klines()
+    repeated = (await stage.run("backfill --symbols BTCUSDT,ETHUSDT --json")).facts
+    assert len(repeated["series"]) == 2
+    assert stage.klines() - again < 10, "what is there was fetched again"
+
+    tfs = "--tfs 1m,5m,15m,1h"
+    await stage.run("resample --symbols BTCUSDT,ETHUSDT --tfs 5m,15m,1h --json")
+    folder = stage.root / "data" / "simulated" / "BTC-USDT"
+    assert {f"{tf}.parquet" for tf in ("1m", "5m", "15m", "1h")} <= {
+        p.name for p in folder.iterdir()
+    }
+
+    checked = await stage.run(f"validate --symbols ALL {tfs} --out reports/validate.json --json")
+    report = json.loads((stage.root / "reports" / "validate.json").read_text())
+    assert checked.facts["summary"] == report["summary"]
+    assert report["summary"]["ok"] is True
+    assert report["summary"]["bars_compared"] == 400
+    assert [(each["symbol"], each["tf"]) for each in report["series"]] == [
+        (symbol, tf) for symbol in ("BTC/USDT", "ETH/USDT") for tf in ("1m", "5m", "15m", "1h")
+    ]
+    minutes, fives = report["series"][:2]
+    assert {"source", "clock"} <= set(minutes["checks"])
+    assert minutes["checks"]["source"]["ok"]
+    assert fives["checks"]["volume_sum"]["ok"]
+
+    reported = await stage.run(f"missing-report --symbols ALL {tfs} --out reports/missing.csv")
+    assert (reported.code, reported.err) == (0, "")
+    with (stage.root / "reports" / "missing.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 8
+    assert {row["gaps_count"] for row in rows} == {"0"}
+    assert {row["exchange"] for row in rows} == {"simulated"}
+
+
+async def test_history_is_extended_and_mended(stage: Stage) -> None:
+    late = (await stage.run(f"backfill --symbols BTCUSDT --since {stage.day(2)} --json")).facts
+    assert late["series"][0]["first_ts"] == stage.first_ms + 2 * DAY
+    before = stage.klines()
+    early = (await stage.run(f"backfill --symbols BTCUSDT --since {stage.day(1)} --json")).facts
+    assert early["series"][0]["first_ts"] == stage.first_ms + DAY
+    assert early["series"][0]["missing"] == 0
+    assert stage.klines() - before <= 10, "more was fetched than was missing"
+
+    # As if a worker had stored an hour and lost what lies behind it.
+    hour = Interval(stage.first_ms, stage.first_ms + 60 * MINUTE)
+    stage.keep(CandleBatch.of(stage.collecting.truth(hour.from_ms, hour.to_ms)), hour)
+    missing = await stage.run("missing-report --symbols BTCUSDT --tfs 1m")
+    assert missing.code == 10
+    assert "gaps_over_limit" in missing.err
+    assert missing.err.splitlines()[-1].startswith("E_GAPS: simulated BTC/USDT 1m lacks 1,380 of")
+    summary = json.loads((stage.root / "reports" / "missing.summary.json").read_text())
+    assert summary["worst"][0]["bars"] == 1440 - 60
+    failed = await stage.run("validate --symbols BTCUSDT --tfs 1m --samples 0 --json")
+    assert failed.code == 10
+    [series] = json.loads(failed.out)["series"]
+    assert [name for name, check in series["checks"].items() if not check["ok"]] == ["calendar"]
+
+    mended = (await stage.run("backfill --symbols BTCUSDT --json")).facts
+    assert mended["series"][0]["first_ts"] == stage.first_ms
+    assert mended["series"][0]["missing"] == 0
+
+    queue = stage.collecting.queue
+    [job] = await queue.find({"type": "ohlcv_incremental", "exchange_id": "simulated"})
+    await queue.pause(job.id)
+    refused = await stage.run("backfill --symbols BTCUSDT")
+    assert refused.code == 3
+    assert f"collector job resume {job.id}" in refused.err
+
+
+async def test_what_the_exchange_says_otherwise_is_found(stage: Stage) -> None:
+    wrong = replace(flat(0, 1), ts=np.array([stage.first_ms], dtype=np.int64))
+    minute = Interval(stage.first_ms, stage.first_ms + MINUTE)
+    stage.keep(wrong, minute)
+    checked = await stage.run("validate --symbols BTCUSDT --tfs 1m --json")
+    assert checked.code == 5
+    assert checked.err.splitlines()[-1] == "E_SCHEMA: simulated BTC/USDT 1m: source failed once"
+
+
+async def test_an_exchange_that_is_away_is_e_api_and_the_report_is_written(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.keep(flat(0, 5), span(0, 5))
+    monkeypatch.setenv("COLLECTOR_EXCHANGE_URLS", '{"simulated": "http://127.0.0.1:9"}')
+    checked = await stage.run("validate --symbols BTCUSDT --tfs 1m --out v.json")
+    assert checked.code == 3
+    assert checked.err.splitlines()[-1].startswith("E_API: ")
+    [series] = json.loads((stage.root / "v.json").read_text())["series"]
+    assert not series["checks"]["clock"]["ok"]
+
+
+async def test_an_unknown_symbol_is_refused_with_what_was_meant(stage: Stage) -> None:
+    refused = await stage.run("backfill --symbols BTCUSTD")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.startswith("E_USAGE: simulated has no 'BTCUSTD'; did you mean ")
+    assert "BTC/USDT" in refused.err
+
+
+async def test_functions_of_the_seed(stage: Stage) -> None:
+    async def notebook() -> None:
+        """Calls that wait, inside a loop that runs, as in a notebook's cell."""
+        datalayer.backfill(["BTCUSDT"], since=stage.day(2))
+        datalayer.resample(["BTCUSDT"])
+        frame = datalayer.DataReader("BTCUSDT", "1h").read(stage.day(2), stage.day(3))
+        assert len(frame) == 24
+        assert list(frame.columns[:6]) == ["ts", "o", "h", "l", "c", "v"]
+        report = datalayer.validate(["BTCUSDT"], ["1m", "5m"], samples=20)
+        assert report.ok, report.document()
+        assert report.summary()["bars_compared"] == 20
+        missing = datalayer.missing_report(["ALL"], ["1m", "5m"])
+        assert list(missing["gaps_count"]) == [0, 0]
+        assert missing.attrs["summary"]["missing"] == 0
+
+    await asyncio.to_thread(asyncio.run, notebook())
+
+
+async def test_a_verb_alone_starts_database_and_worker_and_leaves_nothing_running(
+    tmp_path: Path,
+) -> None:
+    now_ms = SystemClock().wall_ms()
+    first_ms = now_ms - now_ms % DAY - DAYS * DAY
+    async with SimulatedExchange(listed=listings(5, listed_ms=first_ms)) as exchange:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-P", "-m", "collector.cli.datalayer", "backfill", "--exchange", "simulated"),
+            *("--symbols", "BTCUSDT", "--since", str(first_ms + 2 * DAY), "--json"),
+            cwd=tmp_path,
+            env={
+                **os.environ,
+                "COLLECTOR_HOME": str(tmp_path),
+                "COLLECTOR_EXCHANGE_URLS": json.dumps({"simulated": exchange.url}),
+            },
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await process.communicate()
+    assert process.returncode is not None
+    made = Ended(process.returncode, out.decode(), err.decode()).facts
+    assert made["worker_started"] is True
+    [series] = made["series"]
+    assert (series["first_ts"], series["missing"]) == (first_ms + 2 * DAY, 0)
+    assert announced_uri(tmp_path) is None

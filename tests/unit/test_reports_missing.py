@@ -1,0 +1,86 @@
+"""missing.csv, its summary, and what is recommended."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as parquet
+import pytest
+
+from collector.reports.coverage import coverage
+from collector.reports.missing import MissingReport
+from collector.store.store import Store
+from tests.store_bars import BTC, ETH, MINUTE, at, flat, span
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAY = 1_440
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> MissingReport:
+    """BTC lacks five minutes and, later, more than a day; ETH lacks nothing."""
+    store = Store(tmp_path)
+    for first, count in ((0, 20), (25, 75), (100 + DAY, 100)):
+        stretch = span(first, first + count)
+        store.append_page(BTC, flat(first, count), stretch, fence=1, known_at=1_000)
+    store.append_page(ETH, flat(0, 10), span(0, 10), fence=1, known_at=1_000)
+    return MissingReport([coverage(store, BTC), coverage(store, ETH)])
+
+
+def test_csv_has_the_seeds_columns_and_then_the_exchange(report: MissingReport) -> None:
+    sink = io.BytesIO()
+    report.write(sink, "csv")
+    first, second = csv.DictReader(io.StringIO(sink.getvalue().decode()))
+    assert list(first) == [
+        "symbol",
+        "tf",
+        "ts_from",
+        "ts_to",
+        "gaps_pct",
+        "gaps_count",
+        "longest_gap_bars",
+        "exchange",
+    ]
+    slots = 200 + DAY
+    assert (first["symbol"], first["tf"], first["exchange"]) == ("BTC/USDT", "1m", "binance")
+    assert (int(first["ts_from"]), int(first["ts_to"])) == (at(0), at(slots))
+    assert float(first["gaps_pct"]) == pytest.approx((5 + DAY) / slots)
+    assert (int(first["gaps_count"]), int(first["longest_gap_bars"])) == (5 + DAY, DAY)
+    assert (second["symbol"], second["gaps_count"]) == ("ETH/USDT", "0")
+
+
+def test_parquet_holds_the_same_rows(report: MissingReport) -> None:
+    sink = io.BytesIO()
+    report.write(sink, "parquet")
+    assert parquet.read_table(io.BytesIO(sink.getvalue())).to_pylist() == report.rows()
+
+
+def test_the_summary_names_the_worst_first_and_what_to_do(report: MissingReport) -> None:
+    summary = json.loads(report.summary_json())
+    assert (summary["series"], summary["missing"]) == (2, 5 + DAY)
+    assert summary["over_limit"] == ["binance BTC/USDT 1m"]
+    longest, short = summary["worst"]
+    assert (longest["ts_from"], longest["bars"]) == (at(100), DAY)
+    assert longest["advice"] == "check_delisting_or_rename"
+    assert (short["ts_to"] - short["ts_from"], short["advice"]) == (5 * MINUTE, "load_again")
+    assert len(summary["recommendations"]) == 2
+    assert "delisted or renamed" in summary["recommendations"][0]
+    assert "datalayer backfill" in summary["recommendations"][1]
+
+
+def test_the_worst_of_many_are_few(report: MissingReport) -> None:
+    [only] = report.problems(1)
+    assert only.bars == DAY
+
+
+def test_nothing_to_report_is_a_header_alone() -> None:
+    sink = io.BytesIO()
+    MissingReport([]).write(sink, "csv")
+    assert sink.getvalue().decode().startswith("symbol,tf,ts_from")
+    assert sink.getvalue().count(b"\n") == 1
+    assert MissingReport([]).summary()["gaps_pct"] == 0.0
