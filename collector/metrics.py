@@ -38,6 +38,17 @@ GAP_RATIO = Gauge(
     "Share of a series that is missing, when it was last reported on",
     ["exchange", "symbol", "timeframe"],
 )
+CIRCUIT_STATE = Gauge(
+    "circuit_state", "The circuit gate: OPEN=0, TRIPPED=1, HALF_OPEN=2", ["exchange"]
+)
+CIRCUIT_TRANSITIONS = Counter(
+    "circuit_transitions_total",
+    "Changes of a circuit gate that this process made",
+    ["exchange", "from", "to"],
+)
+CIRCUIT_ERR_RATE = Gauge(
+    "circuit_err_rate_window", "Share of errors in a circuit gate's window", ["exchange"]
+)
 DATABASE_OUTAGES = Counter("collector_database_outages_total", "Times MongoDB became unreachable")
 API_REQUESTS = Counter(
     "collector_api_requests_total", "Requests answered", ["method", "route", "status"]

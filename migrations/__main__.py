@@ -1,10 +1,11 @@
-"""`python -m migrations up|status`: brings the database to this program's schema."""
+"""`python -m migrations VERB`: brings the database to this schema, or back from the files."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ from collector import logs
 from collector.errors import CollectorError
 from collector.mongo.client import Database
 from collector.mongo.location import mongodb
+from collector.mongo.schema import require_current
 from collector.settings import Settings, load
+from collector.store.store import Store
 from migrations import runner
 from migrations.configured import apply_settings
+from migrations.rebuild import rebuild_cursors
 
 
 async def run(settings: Settings, verb: str) -> dict[str, Any]:
@@ -34,6 +38,11 @@ async def run(settings: Settings, verb: str) -> dict[str, Any]:
                 "connectors_made": list(made.connectors),
                 "jobs_made": list(made.jobs),
             }
+        if verb == "rebuild-cursors":
+            await require_current(database)
+            await database.read_server_clock()
+            report |= asdict(await rebuild_cursors(database, Store(settings.data_root)))
+            return report
         report["migrations"] = [
             {
                 "version": entry.version,
@@ -46,6 +55,12 @@ async def run(settings: Settings, verb: str) -> dict[str, Any]:
 
 
 def show(report: dict[str, Any]) -> None:
+    if "migrations" not in report:
+        print(
+            f"{report['series']} series in the files: "
+            f"made {len(report['connectors'])} connectors and {len(report['jobs'])} jobs"
+        )
+        return
     for entry in report["migrations"]:
         state = entry["finished_at"] or "pending"
         print(f"{entry['version']:>4}  {entry['name']:<32}  {state}")
@@ -58,7 +73,7 @@ def show(report: dict[str, Any]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m migrations", description=__doc__)
-    parser.add_argument("verb", choices=["up", "status"])
+    parser.add_argument("verb", choices=["up", "status", "rebuild-cursors"])
     parser.add_argument("--config", type=Path, help="settings file (default: collector.yaml)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()

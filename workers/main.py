@@ -19,6 +19,7 @@ from collector.keys import ApiKeys
 from collector.market.timeframe import Timeframe
 from collector.mongo.client import Database
 from collector.mongo.schema import require_current
+from collector.reports.gap_rule import MAX_GAP_PCT
 from collector.store.copies import Copies
 from collector.store.store import Store
 from workers.handlers.backfill import Backfill, GapBackfill
@@ -85,7 +86,11 @@ async def work(settings: Settings, uri: str, options: Options) -> None:
                 database,
                 limiter,
                 all_handlers(
-                    venues, store, database, recovery_days=settings.quality.gap_recovery_days
+                    venues,
+                    store,
+                    database,
+                    recovery_days=settings.quality.gap_recovery_days,
+                    max_gap_pct=settings.quality.max_gap_pct,
                 ),
                 config,
                 terms=LeaseTerms(settings.worker.lease_ttl_ms),
@@ -108,15 +113,20 @@ def _copies(settings: Settings) -> Copies:
 
 
 def all_handlers(
-    venues: Venues, store: Store, database: Database, *, recovery_days: int = 7
+    venues: Venues,
+    store: Store,
+    database: Database,
+    *,
+    recovery_days: int = 7,
+    max_gap_pct: float = MAX_GAP_PCT,
 ) -> HandlerRegistry:
     """Every type of job this program can run."""
     gaps = GapScan(store, JobQueue(database), database.server_clock, recovery_days)
     return HandlerRegistry(
         {
-            "compact": Compact(store, gaps),
+            "compact": Compact(store, gaps, max_gap_pct),
             "count": count,
-            "full_scan": FullScan(store, gaps),
+            "full_scan": FullScan(store, gaps, max_gap_pct),
             "gap_scan": gaps,
             "tail_refresh": TailRefresh(store),
             "markets_refresh": MarketsRefresh(venues),

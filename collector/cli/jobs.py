@@ -23,7 +23,8 @@ def add(
         str,
         typer.Argument(
             metavar="TYPE",
-            help="ohlcv_backfill, ohlcv_incremental, gap_backfill, markets_refresh or compact.",
+            help="ohlcv_backfill, ohlcv_incremental, gap_backfill, or for the whole exchange "
+            "markets_refresh, compact, tail_refresh, gap_scan, full_scan, verify_source.",
             autocompletion=job_types,
         ),
     ],

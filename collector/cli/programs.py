@@ -112,6 +112,17 @@ def migrate_status(config: Config = None, json: Json = False) -> None:
     _migrations("status", config, json)
 
 
+@migrate.command("rebuild-cursors")
+def migrate_rebuild_cursors(config: Config = None, json: Json = False) -> None:
+    """Make connectors and jobs again from the Parquet files, for a database that was lost.
+
+    Run it after `migrate up`. What the database has already stays as it is.
+
+    Example: `collector migrate rebuild-cursors`
+    """
+    _migrations("rebuild-cursors", config, json)
+
+
 def _migrations(verb: str, config: Config, as_json: bool) -> None:
     arguments = [verb] if config is None else [verb, "--config", str(config)]
     become("migrations", *arguments, *(["--json"] if as_json else []))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from collector.connectors.circuit import DEFAULTS, CircuitGate, CircuitSettings
 from collector.connectors.window import Algorithm, Usage, Window, usage
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ DEFAULT_RESERVE_THRESHOLD = 0.7
 PAUSED_WITHOUT_END_MS = 5_000
 """When to look again at a pause that has no end: nobody knows, and nobody asks the exchange."""
 
+PROBED_LOOK_AGAIN_MS = 500
+"""When to look again at a circuit gate whose probe is out: it may be back long before its time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -33,6 +37,7 @@ class Limits:
     priority_reserve: int = 0
     reserve_threshold: float = DEFAULT_RESERVE_THRESHOLD
     """The share of a window from which on others leave the reserve to priority callers."""
+    circuit: CircuitSettings = DEFAULTS
 
     def __post_init__(self) -> None:
         if self.rate_limit < 1 or self.rate_limit_period_ms < 1:
@@ -71,6 +76,7 @@ class Connector:
                 max_concurrent_jobs=document.get("max_concurrent_jobs"),
                 priority_reserve=int(document.get("priority_reserve") or 0),
                 reserve_threshold=document.get("reserve_threshold", DEFAULT_RESERVE_THRESHOLD),
+                circuit=CircuitSettings.from_document(document.get("circuit") or {}),
             ),
             document=document,
         )
@@ -118,10 +124,21 @@ class Connector:
         blocked_until = self.document.get("blocked_until") or 0
         if blocked_until > now_ms:
             return Denial("blocked", blocked_until)
-        tripped_until = (self.document.get("circuit") or {}).get("tripped_until") or 0
+        tripped_until = self._circuit.get("tripped_until") or 0
         if tripped_until > now_ms:
             return Denial("circuit", tripped_until)
+        probe_until = (self._circuit.get("probe") or {}).get("until") or 0
+        if probe_until > now_ms:
+            return Denial("circuit", min(probe_until, now_ms + PROBED_LOOK_AGAIN_MS))
         return None
+
+    def circuit(self, now_ms: int) -> CircuitGate:
+        """The shared circuit gate, to look at."""
+        return CircuitGate.restored(self.exchange_id, self._circuit, now_ms=lambda: now_ms)
+
+    @property
+    def _circuit(self) -> Mapping[str, Any]:
+        return self.document.get("circuit") or {}
 
     def denial(self, weight: int, priority: bool, now_ms: int) -> Denial:
         """Why a request of this weight gets no token now, and the first moment it may."""

@@ -32,10 +32,13 @@ STATE_FIELDS: Document = {
 
 def fresh_fields(exchange_id: str, limits: Limits, notes: str | None) -> Document:
     fields: Document = {
-        name: {"$literal": value} for name, value in asdict(limits).items() if name != "windows"
+        name: {"$literal": value}
+        for name, value in asdict(limits).items()
+        if name not in ("windows", "circuit")
     }
     return {
         **fields,
+        "circuit.settings": {"$literal": asdict(limits.circuit)},
         "windows": {"$literal": [window.to_document() for window in limits.windows]},
         "exchange_id": exchange_id,
         "status": "active",

@@ -42,15 +42,23 @@ class ConnectorPermit:
         self._registry = registry
         self._quirks = quirks
         self._patience = patience
+        self._probes: dict[int, str] = {}
 
     async def before(self, call: Call) -> None:
-        await self._limiter.acquire(call.exchange_id, weight=call.weight, patience=self._patience)
+        token = await self._limiter.acquire(
+            call.exchange_id, weight=call.weight, patience=self._patience
+        )
+        if token.probe is not None:
+            # By identity: two calls for the same thing are equal, and only one is the probe.
+            self._probes[id(call)] = token.probe
 
     async def after(self, answer: Answer) -> None:
         call = answer.call
         outcome = "none" if answer.status == 0 else f"{answer.status // 100}xx"
         metrics.REQUESTS.labels(call.exchange_id, call.endpoint, outcome).inc()
         metrics.REQUEST_SECONDS.labels(call.exchange_id, call.endpoint).observe(answer.seconds)
+        probe = self._probes.pop(id(call), None)
+        await self._limiter.circuit(call.exchange_id).note(answer.health, probe)
         for header, window in self._quirks.usage_headers.items():
             counted = answer.headers.get(header, "")
             if counted.isdigit() and self._is_news(int(counted), window):

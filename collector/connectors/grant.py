@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from collector.connectors.circuit_fold import probe_room, probing
 from collector.mongo.client import NOW_MS, Document
 
 if TYPE_CHECKING:
@@ -55,12 +56,17 @@ def grant_filter(connector: Connector) -> Document:
 
 
 def grant_pipeline(
-    connector: Connector, wants: Sequence[Want], nonce: str, denied_before: int
+    connector: Connector,
+    wants: Sequence[Want],
+    nonce: str,
+    denied_before: int,
+    unspent_probe: str | None = None,
 ) -> list[Document]:
     """Grants the longest prefix of `wants`, priority ones first in the list.
 
     `nonce` marks the grant, so that the answer tells ours from an earlier one.
     `denied_before` are denials since our last grant, counted here because denials write nothing.
+    `unspent_probe` is a probe of the circuit gate that we were given and did not use.
     """
     sliding = connector.limits.algorithm == "sliding_window"
     windows = list(enumerate(connector.all_windows))
@@ -72,16 +78,17 @@ def grant_pipeline(
         _prefix(window, f"$_w{at}.total", wants, connector.limits.reserve_threshold)
         for at, window in windows
     ]
+    room = probe_room(len(wants), unspent_probe)
     granted = _granted(connector, wants, nonce, denied_before, sliding)
     return [
         {"$set": {"_now": {"$max": [NOW_MS, {"$ifNull": ["$limiter.clock", 0]}]}}},
         {"$set": moved},
-        {"$set": {"_k": {"$cond": [_may_send(), {"$min": fits}, 0]}}},
+        {"$set": {"_k": {"$cond": [_may_send(), {"$min": [*fits, room]}, 0]}}},
         {
             "$replaceWith": {
                 "$cond": [
                     {"$gt": ["$_k", 0]},
-                    {"$mergeObjects": ["$$ROOT", granted]},
+                    {"$mergeObjects": ["$$ROOT", granted, probing(nonce)]},
                     "$$ROOT",
                 ]
             }
@@ -98,7 +105,8 @@ def answer_projection(nonce: str, wanted: int) -> Document:
     return {
         "now": "$$NOW",
         "counted": {"$map": {"input": "$limiter.windows", "in": counted}},
-        **dict.fromkeys(("status", "paused_until", "blocked_until", "circuit"), 1),
+        **dict.fromkeys(("status", "paused_until", "blocked_until"), 1),
+        "circuit": dict.fromkeys(("state", "tripped_until", "probe", "transition", "settings"), 1),
         "limiter": {
             "nonce": 1,
             "granted": 1,

@@ -23,6 +23,7 @@ from pymongo import ReturnDocument
 
 from collector import metrics
 from collector.clock import Clock, SystemClock
+from collector.connectors.circuit_shared import SharedCircuit
 from collector.connectors.connector import GLOBAL, Connector, Denial
 from collector.connectors.grant import (
     Want,
@@ -51,6 +52,8 @@ class Token:
 
     asked_at: float
     margin_ms: int
+    probe: str | None = None
+    """The probe's id when the circuit gate let this one request through; see circuit_fold.py."""
 
     def fresh(self, monotonic: float) -> bool:
         """Whether it may still be spent. The grant happened after `asked_at`, never before."""
@@ -74,6 +77,7 @@ class Limiter:
         self._clock = clock or SystemClock()
         self._use_global = use_global
         self._lanes: dict[str, Lane] = {}
+        self._circuits: dict[str, SharedCircuit] = {}
 
     async def __aenter__(self) -> Limiter:
         return self
@@ -86,6 +90,8 @@ class Limiter:
     ) -> None:
         for lane in self._lanes.values():
             await lane.close()
+        for circuit in self._circuits.values():
+            await circuit.close()
 
     async def acquire(
         self, exchange_id: str, *, weight: int = 1, priority: bool = False, patience: float = 0.0
@@ -105,7 +111,7 @@ class Limiter:
             if token.fresh(self._clock.monotonic()):
                 return token
             metrics.TOKENS_STALE.labels(exchange_id).inc()
-            self._lane(exchange_id).note_stale()
+            self._lane(exchange_id).note_stale(token)
         metrics.TOKENS_DENIED.labels(exchange_id, "stale").inc()
         raise RateLimited(exchange_id, token.margin_ms, "stale")
 
@@ -119,20 +125,32 @@ class Limiter:
         lane = self._lanes.get(exchange_id)
         return lane.counted.get((unit, period_ms)) if lane else None
 
+    def circuit(self, exchange_id: str) -> SharedCircuit:
+        """Where the outcomes of the exchange's requests go."""
+        circuit = self._circuits.get(exchange_id)
+        if circuit is None:
+            circuit = self._circuits[exchange_id] = SharedCircuit(
+                self._database.connectors, exchange_id, self._database.server_clock
+            )
+        return circuit
+
     def _lane(self, exchange_id: str) -> Lane:
         lane = self._lanes.get(exchange_id)
         if lane is None:
             collection = (
                 self._database.system if exchange_id == GLOBAL else self._database.connectors
             )
-            lane = self._lanes[exchange_id] = Lane(collection, exchange_id, self._clock)
+            circuit = self.circuit(exchange_id)
+            lane = self._lanes[exchange_id] = Lane(collection, exchange_id, self._clock, circuit)
         return lane
 
 
 class Lane:
     """The queue of one exchange's token wants in this process."""
 
-    def __init__(self, collection: Collection, exchange_id: str, clock: Clock) -> None:
+    def __init__(
+        self, collection: Collection, exchange_id: str, clock: Clock, circuit: SharedCircuit
+    ) -> None:
         self.exchange_id = exchange_id
         self.exhausted_until = 0.0
         self.counted: dict[tuple[str, int], int] = {}
@@ -140,6 +158,8 @@ class Lane:
         self._retry_at = 0.0
         self._collection = collection
         self._clock = clock
+        self._circuit = circuit
+        self._unspent_probe: str | None = None
         self._waiting: deque[_Waiter] = deque()
         self._arrived = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
@@ -160,9 +180,10 @@ class Lane:
             self._serving = asyncio.create_task(self._serve(), name=f"tokens:{self.exchange_id}")
         return await waiter.answer
 
-    def note_stale(self) -> None:
+    def note_stale(self, token: Token) -> None:
         """More tokens came together than this process could spend in time: fewer from now on."""
         self._batch = max(MIN_BATCH, self._batch // 2)
+        self._unspent_probe = token.probe or self._unspent_probe
 
     async def close(self) -> None:
         if self._serving is not None:
@@ -205,7 +226,9 @@ class Lane:
         if granted:
             self._batch = min(MAX_BATCH, self._batch + 1)
             self._denied_since_grant = 0
-            token = Token(asked_at, connector.margin_ms)
+            probe = self._circuit.heard(answer.get("circuit") or {}, nonce)
+            self._unspent_probe = probe if batch[0].answer.done() else None
+            token = Token(asked_at, connector.margin_ms, probe)
             for waiter in batch[:granted]:
                 if not waiter.answer.done():
                     waiter.answer.set_result(token)
@@ -223,7 +246,9 @@ class Lane:
             asked_at = self._clock.monotonic()
             answer = await self._collection.find_one_and_update(
                 grant_filter(connector),
-                grant_pipeline(connector, wants, nonce, self._denied_since_grant),
+                grant_pipeline(
+                    connector, wants, nonce, self._denied_since_grant, self._unspent_probe
+                ),
                 projection=answer_projection(nonce, len(batch)),
                 return_document=ReturnDocument.AFTER,
             )

@@ -4,58 +4,83 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pymongo import UpdateOne
-
+from collector import logs
+from collector.connectors.market_changes import Kind, changes, doubtful
+from collector.connectors.market_statements import moved, seen
 from collector.exchanges.market_documents import markets_from_documents, markets_to_documents
 from collector.mongo.client import NOW_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from collector.exchanges.port import Markets
     from collector.mongo.client import Database, Document
 
 FRESH_MS = 24 * 3_600_000
+_log = logs.get("collector.connectors")
 
 
 class MarketBook:
-    """Every market ever seen. A market that is no longer listed stays, as inactive."""
+    """Every market ever seen, with its history. One that is no longer listed stays, as inactive.
+
+    `epochs` are the times it was listed, as far as they are over; `changes` what became of its
+    limits and its precision. `news` is a change that nobody has acted on yet: whoever saves markets
+    puts it there, and a `markets_refresh` takes it away.
+    """
 
     def __init__(self, database: Database) -> None:
         self._markets = database.markets
 
     async def save(self, markets: Markets) -> None:
         """Writes down a whole refresh. Zero markets never replace known ones."""
-        documents = markets_to_documents(markets)
-        if not documents:
+        if not markets.markets:
             return
+        known = await self._known(markets.exchange_id)
+        if doubtful(known, markets):
+            _log.warning(
+                "markets_doubtful",
+                exchange=markets.exchange_id,
+                named=len(markets.markets),
+                known=len(known),
+            )
+        found = changes(known, markets)
+        moves = [statement for each in found for statement in moved(known, markets, each)]
+        if moves:
+            await self._markets.bulk_write(moves)
+        listed = frozenset(each.symbol for each in found if each.kind is Kind.LISTED)
         await self._markets.bulk_write(
             [
-                UpdateOne(
-                    {"exchange_id": document["exchange_id"], "symbol": document["symbol"]},
-                    [
-                        {
-                            "$set": {
-                                **{name: {"$literal": value} for name, value in document.items()},
-                                "first_seen_at": {"$ifNull": ["$first_seen_at", NOW_MS]},
-                                "seen_at": NOW_MS,
-                            }
-                        }
-                    ],
-                    upsert=True,
-                )
-                for document in documents
+                seen(document, known.get(document["symbol"]), is_news=document["symbol"] in listed)
+                for document in markets_to_documents(markets)
             ],
             ordered=False,
         )
-        await self._markets.update_many(
-            {
-                "exchange_id": markets.exchange_id,
-                "active": True,
-                "symbol": {"$nin": [document["symbol"] for document in documents]},
-            },
-            [{"$set": {"active": False, "delisted_at": NOW_MS}}],
+
+    async def news(self, exchange_id: str) -> list[Document]:
+        """The markets of an exchange with a change that nobody has acted on yet, by symbol."""
+        return await self._markets.find(
+            {"exchange_id": exchange_id, "news": {"$exists": True}},
+            projection={"raw": 0},
+            sort=[("symbol", 1)],
         )
+
+    async def heeded(self, market: Document) -> None:
+        """What `news` said of the market has been done. Newer news stay."""
+        await self._markets.update_one(
+            {"_id": market["_id"], "news.at": market["news"]["at"]}, {"$unset": {"news": ""}}
+        )
+
+    async def unlisted(self, exchange_id: str, symbols: Sequence[str]) -> list[Document]:
+        """Those of the symbols that the exchange does not trade."""
+        return await self._markets.find(
+            {"exchange_id": exchange_id, "symbol": {"$in": list(symbols)}, "active": False},
+            projection={"raw": 0},
+            sort=[("symbol", 1)],
+        )
+
+    async def _known(self, exchange_id: str) -> dict[str, Document]:
+        documents = await self._markets.find({"exchange_id": exchange_id}, projection={"raw": 0})
+        return {document["symbol"]: document for document in documents}
 
     async def load(self, exchange_id: str) -> Markets | None:
         """The stored markets, or None when there are none or they are old."""

@@ -1,8 +1,7 @@
 """Which exchanges ccxt knows, and the class of one.
 
-Importing ccxt runs every exchange's module: 0.7 to 1 s and 94 MB, measured, and there is no clean
-way to import one alone (its package's own `__init__` imports them all). So names are read from
-the installed files, and the import waits until a class is really needed.
+Names are read from the installed files, and an exchange's module is imported when its class is
+really needed, without the others (see ccxt_package.py).
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from collector.errors import ConfigError
+from collector.exchanges.ccxt_package import hold_back_exchanges
 
 _OUR_CLASSES = {"simulated": "collector.exchanges.simulated.ccxt_class"}
 
@@ -37,5 +37,6 @@ def ccxt_class(exchange_id: str) -> Any:
         near = difflib.get_close_matches(exchange_id.strip().lower(), ccxt_ids(), n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         raise ConfigError(f"there is no exchange called {exchange_id!r}{hint}")
-    module = _OUR_CLASSES.get(exchange_id, "ccxt.async_support")
+    hold_back_exchanges()
+    module = _OUR_CLASSES.get(exchange_id, f"ccxt.async_support.{exchange_id}")
     return getattr(importlib.import_module(module), exchange_id)

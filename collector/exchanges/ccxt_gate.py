@@ -17,6 +17,7 @@ from ccxt.async_support.base.exchange import BaseExchange
 from ccxt.base.errors import BadResponse
 from ccxt.base.exchange import Exchange as SyncExchange
 
+from collector.errors import ExchangeUnavailable
 from collector.exchanges.ccxt_catalog import ccxt_class
 from collector.exchanges.ccxt_columns import Columns, decode, learn
 from collector.exchanges.ccxt_errors import sorted_error
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from collector.clock import Clock
-    from collector.exchanges.port import Permit
+    from collector.exchanges.port import Health, Permit
     from collector.exchanges.quirks import Quirks
 
 _SNIPPET = 120
@@ -69,15 +70,16 @@ class Gate(BaseExchange):  # type: ignore[misc] # ccxt has no types
             except asyncio.CancelledError:
                 # The cancellation has to come out, whatever the permit makes of the news.
                 with suppress(Exception):
-                    await self._tell(errand)
+                    await self._tell(errand, "unknown")
                 raise
             except Exception as error:
-                await self._tell(errand)
                 found = sorted_error(error, self.desk.quirks, errand.reply, self.desk.clock)
+                failed = isinstance(found, ExchangeUnavailable)
+                await self._tell(errand, "bad" if failed else "unknown")
                 if found is error:
                     raise
                 raise found from error
-            await self._tell(errand)
+            await self._tell(errand, "good")
             return answer
 
     async def throttle(self, cost: Any = None) -> None:
@@ -172,11 +174,11 @@ class Gate(BaseExchange):  # type: ignore[misc] # ccxt has no types
         weight = self.desk.quirks.weight(path, limit if isinstance(limit, int) else None)
         return Call(self.desk.quirks.exchange_id, path, weight)
 
-    async def _tell(self, errand: Errand) -> None:
+    async def _tell(self, errand: Errand, health: Health) -> None:
         """Tells the permit, to the end: a cancellation waits for it."""
         if errand.granted_at is None:
             return
-        answer = errand.answer(self.desk.clock.monotonic())
+        answer = errand.answer(self.desk.clock.monotonic(), health)
         telling = asyncio.ensure_future(self.desk.permit.after(answer))
         try:
             await asyncio.shield(telling)

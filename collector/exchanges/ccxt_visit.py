@@ -20,7 +20,7 @@ from collector.exchanges.port import Answer
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
-    from collector.exchanges.port import Call
+    from collector.exchanges.port import Call, Health
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Errand:
         self.reply = None
         self.json = None
 
-    def answer(self, moment: float) -> Answer:
+    def answer(self, moment: float, health: Health) -> Answer:
         """What to tell the permit."""
         asked_at = moment if self.granted_at is None else self.granted_at
         return Answer(
@@ -72,6 +72,7 @@ class Errand:
             status=0 if self.reply is None else self.reply.status,
             headers={} if self.reply is None else self.reply.headers,
             seconds=moment - asked_at,
+            health=health,
         )
 
 

@@ -8,12 +8,17 @@ venue without a token and no hint of a ban is lost.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from collector.market.timeframe import Timeframe
+
+Health = Literal["good", "bad", "unknown"]
+"""What an answer says of the venue: bad for a time-out, a 5xx, a dropped connection or a body that
+cannot be understood; unknown when it was told to stop, refused a mistake of ours, or was not
+waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,7 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     seconds: float
+    health: Health = "unknown"
 
 
 class Permit(Protocol):

@@ -6,6 +6,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from collector.exchanges.ccxt_catalog import ccxt_ids
+from collector.exchanges.ccxt_package import hold_back_exchanges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,10 +41,11 @@ def open_exchange(
 ) -> Exchange:
     """An exchange that asks `permit` before every request. Sends nothing yet.
 
-    The first call of a process imports ccxt, which takes about a second and needs no event loop:
+    The first call of a process imports ccxt, which takes a moment and needs no event loop:
     `await asyncio.to_thread(open_exchange, ...)` keeps a loop alive meanwhile. Raises ConfigError
     for an unknown id, naming near matches, and for an address that cannot be used.
     """
+    hold_back_exchanges()
     from collector.exchanges.ccxt_exchange import TIMEOUT_MS, CcxtExchange
 
     patience_ms = TIMEOUT_MS if timeout_ms is None else timeout_ms

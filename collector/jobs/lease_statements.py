@@ -90,7 +90,8 @@ def settle_update(lease: Lease, settlement: Settlement) -> list[Document]:
         "kills": 0,
         "next_run_at": settlement.next_run_at or {"$add": [NOW_MS, settlement.next_run_in_ms]},
         "attempt": lease.job.attempt - 1 if settlement.attempt is None else settlement.attempt,
-        "waiting_for": settlement.waiting_for,
+        # Whoever stopped it meanwhile has said why.
+        "waiting_for": {"$cond": [active, settlement.waiting_for, "$waiting_for"]},
         "updated_at": "$$NOW",
     }
     if transition.status_to is not None:

@@ -55,23 +55,22 @@ class Sample:
 
     async def compare(self, series: Series, fetch: FetchBars) -> Check:
         """One case for each bar that the exchange has not, or has otherwise."""
-        check = Check()
-        for since_ms, limit in self._requests(series.timeframe.ms):
-            page = await fetch(series, since_ms, limit)
+        check, step_ms = Check(), series.timeframe.ms
+        for near in self._neighbours(step_ms):
+            limit = (near[-1] - near[0]) // step_ms + 1
+            page = await fetch(series, near[0], limit)
             theirs = {int(row[0]): row[1:6] for row in page if row[0] is not None}
-            end_ms = since_ms + limit * series.timeframe.ms
-            for ts in (each for each in self._rows if since_ms <= each < end_ms):
+            for ts in near:
                 self._judge(check, ts, theirs.get(ts))
         return check
 
-    def _requests(self, step_ms: int) -> Iterator[tuple[int, int]]:
-        """Where to ask from and for how many bars, so that every sample is in one answer."""
+    def _neighbours(self, step_ms: int) -> Iterator[list[int]]:
+        """The samples' times, ascending, by the request that brings them."""
         waiting = sorted(self._rows)
         while waiting:
-            since_ms = waiting[0]
-            near = [ts for ts in waiting if ts < since_ms + PAGE * step_ms]
+            near = [ts for ts in waiting if ts < waiting[0] + PAGE * step_ms]
             waiting = waiting[len(near) :]
-            yield since_ms, (near[-1] - since_ms) // step_ms + 1
+            yield near
 
     def _judge(self, check: Check, ts: int, theirs: Sequence[float | None] | None) -> None:
         if theirs is None:

@@ -18,7 +18,7 @@ from collector.jobs.leasing import Leasing
 from collector.mongo import location
 from collector.settings import load
 from collector.store import store
-from collector.store.disk import LocalDisk
+from collector.store.root import storage_at
 from workers.main import Options, work
 
 
@@ -44,7 +44,7 @@ async def run(plug: Plug) -> None:
         plug.reach("after_cursor")
 
     Leasing.commit = dangerous_commit  # type: ignore[method-assign]
-    store.LocalDisk = lambda root: LocalDisk(root, lambda at, _path: plug.reach(at.value))  # type: ignore[assignment, misc]
+    store.storage_at = lambda root: storage_at(root, lambda at, _path: plug.reach(at.value))  # type: ignore[assignment]
     async with location.mongodb(settings.mongo_uri, settings.home, "dying worker") as uri:
         await work(settings, uri, Options())
 

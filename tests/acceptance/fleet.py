@@ -7,6 +7,7 @@ import json
 import os
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.clock import SystemClock
@@ -25,7 +26,6 @@ from tests.acceptance.processes import Process, eventually, program
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
 
     from collector.mongo.client import Database
 
@@ -42,7 +42,7 @@ class Fleet:
 
     database: Database
     exchange: SimulatedExchange
-    root: Path
+    root: Path | str
     environment: dict[str, str]
     limits: Limits
     first_ms: int
@@ -107,7 +107,7 @@ class Fleet:
         assert sliding_violations(times, limit, period) == 0
 
     def check_no_half_written_file_is_visible(self) -> None:
-        for path in self.root.rglob("*.parquet"):
+        for path in Path(self.root).rglob("*.parquet"):
             assert path.read_bytes()[-4:] == b"PAR1", f"{path} is torn"
 
 
@@ -115,7 +115,7 @@ class Fleet:
 async def fleet(
     database: Database,
     mongo_uri: str,
-    root: Path,
+    root: Path | str,
     *,
     limits: Limits | None = None,
     days: int = 40,

@@ -1,7 +1,7 @@
 """What schemathesis cannot know about this API; loaded by its own process.
 
-Its checks judge an answer by the document alone. Two of them are right to complain and wrong about
-the reason, and one question it does not ask: whether it ever got through.
+Its checks judge an answer by the document alone, so two of them complain about answers that are
+right. And there is a question that it does not ask: whether it ever got through.
 """
 
 from __future__ import annotations

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 KEY = "a key that only these tests know"
 REQUESTS, CHAINS_S = (400, 600) if LONG else (8, 15)
 """How many random requests an operation gets, and for how long chains are tried."""
+LEAST_COVERED = 0.8 if LONG else 0.2
+"""Of the links. Measured: 0.6 in 15 s, all in two minutes."""
 LUCK = () if LONG else ("--seed=1",)
 """The long form never asks the same twice; its seed is printed."""
 TIMEOUT_S = 3_600 if LONG else 600
@@ -118,4 +120,4 @@ async def test_links_lead_where_the_document_says(
     links = re.search(r"API Links: +(\d+) covered / (\d+) selected", printed)
     assert links is not None, printed
     covered, selected = map(int, links.groups())
-    assert covered >= selected / 5, printed
+    assert covered >= selected * LEAST_COVERED, printed

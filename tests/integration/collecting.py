@@ -118,3 +118,19 @@ async def collecting(
         finally:
             worker.drain()
             await asyncio.wait_for(running, 30)
+
+
+async def scanned(c: Collecting) -> None:
+    """A new job runs by itself, one that has run before is told to."""
+    scan = await c.job("gap_scan", symbol=None, timeframe=None)
+    runs = scan.document["stats"]["success"]
+    if runs:
+        await c.queue.run(scan.id)
+    await c.until(scan, lambda job: job.document["stats"]["success"] > runs)
+
+
+async def no_more_gap_jobs(c: Collecting) -> None:
+    """Returns once every gap job has done what it could and is gone."""
+    async with asyncio.timeout(30):
+        while await c.queue.find({"type": "gap_backfill"}):
+            await asyncio.sleep(0.02)

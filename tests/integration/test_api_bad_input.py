@@ -68,6 +68,8 @@ BODIES: list[tuple[str, dict[str, Any] | list[Any] | str, str]] = [
     (JOBS, {**JOB, "since": 1.5}, "since"),
     (JOBS, {**JOB, "since": True}, "since"),
     (JOBS, {**JOB, "since": "yesterday"}, "since"),
+    (JOBS, {**JOB, "since": "2025"}, "since"),
+    (JOBS, {**JOB, "since": "1735689600000"}, "since"),
     (JOBS, {**JOB, "since": "0001-01-01"}, "since"),
     (JOBS, {**JOB, "until": "2025-01-01"}, "until"),
     (JOBS, {**BACKFILL, "since": "2025-01-02", "until": "2025-01-01"}, "until"),
@@ -92,6 +94,8 @@ BODIES: list[tuple[str, dict[str, Any] | list[Any] | str, str]] = [
     (JOBS, {**JOB, "params": {"$where": 1}}, "params.$where.[key]"),
     (JOBS, {**JOB, "params": {"steps": {"deep": 1}}}, "params.steps"),
     (JOBS, {**JOB, "params": {"steps": 2**63}}, "params.steps"),
+    (JOBS, {**JOB, "params": {"steps": "a\nb"}}, "params.steps"),
+    (JOBS, {**JOB, "params": {"steps": "\ud800"}}, "params.steps"),
     (STREAMS, {**STREAM, "symbols": []}, "symbols"),
     (STREAMS, {**STREAM, "symbols": "BTC/USDT"}, "symbols"),
     (STREAMS, {**STREAM, "symbols": ["BTC/USDT"] * 101}, "symbols"),
@@ -196,6 +200,8 @@ async def test_a_body_that_is_not_json_is_refused(
     answer = await client.post(CONNECTORS, data=content, headers=headers)
     assert answer.status == status, answer.body
     assert answer.code in ("malformed_request", "invalid_request")
+    assert all(error["field"] and error["reason"] for error in answer.body["errors"])
+    assert answer.body["errors"]
 
 
 async def test_a_large_body_is_refused_announced_or_not(client: Client) -> None:
@@ -211,7 +217,26 @@ async def test_a_large_body_is_refused_announced_or_not(client: Client) -> None:
         assert (answer.status, answer.code) == (413, "body_too_large")
 
 
-async def test_a_wrong_method_says_which_are_right(client: Client) -> None:
-    answer = await client("PUT", CONNECTORS, {})
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        (CONNECTORS, "GET, POST"),
+        (f"{CONNECTORS}/simulated", "DELETE, GET, PATCH"),
+        (f"{JOBS}/{'0' * 24}", "DELETE, GET, PATCH, PUT"),
+        (f"{JOBS}/{'0' * 24}/runs", "GET"),
+    ],
+)
+async def test_a_wrong_method_says_which_are_right(client: Client, path: str, methods: str) -> None:
+    answer = await client("TRACE", path)
     assert (answer.status, answer.code) == (405, "method_not_allowed")
-    assert "GET" in answer.headers["Allow"] or "POST" in answer.headers["Allow"]
+    assert answer.headers["Allow"] == methods
+
+
+async def test_a_whole_number_may_be_written_with_a_point(client: Client) -> None:
+    change = {"rate_limit": 500.0, "windows": [{"limit": 6000.0, "period_ms": 60_000.0}]}
+    answer = await client("PATCH", f"{CONNECTORS}/simulated", change)
+    assert (answer.status, answer.body["rate_limit"]) == (200, 500)
+    job = {**BACKFILL, "since": 1_735_689_600_000.0, "priority": 10.0}
+    answer = await client.post(JOBS, job)
+    assert answer.status == 201
+    assert (answer.body["cursor"]["since_ms"], answer.body["priority"]) == (1_735_689_600_000, 10)

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from prometheus_client import REGISTRY
 
 import datalayer
 from collector import logs
 from collector.cli.datalayer import app
 from collector.cli.main import run
 from collector.clock import SystemClock
+from collector.exchanges.simulated.faults.catalogue import parse_faults
 from collector.exchanges.simulated.listing import listings
 from collector.exchanges.simulated.server import SimulatedExchange
 from collector.market.candles import CandleBatch
@@ -233,13 +235,16 @@ async def test_a_verb_alone_starts_database_and_worker_and_leaves_nothing_runnin
     async with SimulatedExchange(listed=listings(5, listed_ms=first_ms)) as exchange:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-P", "-m", "collector.cli.datalayer", "backfill", "--exchange", "simulated"),
+            *("-P", "-m", "collector.cli.datalayer", "backfill"),
             *("--symbols", "BTCUSDT", "--since", str(first_ms + 2 * DAY), "--json"),
             cwd=tmp_path,
             env={
                 **os.environ,
                 "COLLECTOR_HOME": str(tmp_path),
-                "COLLECTOR_EXCHANGE_URLS": json.dumps({"simulated": exchange.url}),
+                "COLLECTOR_API__ADAPTER": "simulated",
+                "COLLECTOR_API__BASE_URL": exchange.url,
+                "COLLECTOR_API__PAGE_SIZE": "400",
+                "COLLECTOR_STORAGE__BASE_DIR": str(tmp_path / "lake"),
             },
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -251,3 +256,45 @@ async def test_a_verb_alone_starts_database_and_worker_and_leaves_nothing_runnin
     [series] = made["series"]
     assert (series["first_ts"], series["missing"]) == (first_ms + 2 * DAY, 0)
     assert announced_uri(tmp_path) is None
+    assert (tmp_path / "lake" / "simulated" / "BTC-USDT" / "1h.parquet").is_file()
+    asked = [entry for entry in exchange.journal.since() if entry.path == "/api/v3/klines"]
+    assert max(entry.limit or 0 for entry in asked) == 400
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "said"),
+    [
+        ({"kind": "server_error", "endpoint": "klines"}, 3, "E_API: BTC/USDT: failed 1 times"),
+        ({"kind": "ban", "endpoint": "klines", "retry_after_s": 300}, 4, "E_RATE_LIMIT: simulated"),
+    ],
+    ids=["server_error", "ban"],
+)
+async def test_an_exchange_that_refuses_has_a_code_of_its_own(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any], code: int, said: str
+) -> None:
+    monkeypatch.setenv("COLLECTOR_API__MAX_RETRIES", "1")
+    for each in parse_faults(fault):
+        stage.collecting.exchange.faults.add(each)
+    refused = await stage.run("backfill --symbols BTCUSDT")
+    assert (refused.code, refused.err.count("\n")) == (code, 1), refused
+    assert refused.err.startswith(said)
+
+
+async def test_a_clock_that_is_off_is_e_time_drift(stage: Stage) -> None:
+    minute = Interval(stage.first_ms, stage.first_ms + MINUTE)
+    stage.keep(CandleBatch.of(stage.collecting.truth(minute.from_ms, minute.to_ms)), minute)
+    for each in parse_faults({"kind": "clock_drift", "ms": 60_000}):
+        stage.collecting.exchange.faults.add(each)
+    checked = await stage.run("validate --symbols BTCUSDT --tfs 1m")
+    assert checked.code == 6, checked
+    assert checked.err.splitlines()[-1].startswith("E_TIME_DRIFT: this machine's clock is -")
+
+
+async def test_the_nightly_scan_tells_the_share_of_gaps(stage: Stage) -> None:
+    """What Prometheus reads from a worker, without anybody asking for a report."""
+    for first in (0, 75):
+        stage.keep(flat(first, 25), span(first, first + 25))
+    scan = await stage.collecting.job("full_scan", symbol=None, timeframe=None)
+    await stage.collecting.until(scan, lambda job: job.document["stats"]["success"] > 0)
+    labels = {"exchange": "simulated", "symbol": "BTC/USDT", "timeframe": "1m"}
+    assert REGISTRY.get_sample_value("collector_gap_ratio", labels) == 0.5

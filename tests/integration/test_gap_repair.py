@@ -9,7 +9,14 @@ from collector.jobs.gap_jobs import gap_jobs, missing
 from collector.jobs.job import PRIORITIES
 from collector.market.candles import CandleBatch
 from collector.market.interval import Interval
-from tests.integration.collecting import DAY, MINUTE, Collecting, collecting
+from tests.integration.collecting import (
+    DAY,
+    MINUTE,
+    Collecting,
+    collecting,
+    no_more_gap_jobs,
+    scanned,
+)
 from tests.store_bars import BTC, span
 
 if TYPE_CHECKING:
@@ -44,21 +51,6 @@ def put(c: Collecting, from_ms: int, to_ms: int) -> None:
     """Bars as an earlier run left them."""
     batch = CandleBatch.of(c.truth(from_ms, to_ms))
     c.store.append_page(c.series, batch, Interval(from_ms, to_ms), fence=1, known_at=1)
-
-
-async def scanned(c: Collecting) -> None:
-    """A new job runs by itself, one that has run before is told to."""
-    scan = await c.job("gap_scan", symbol=None, timeframe=None)
-    runs = scan.document["stats"]["success"]
-    if runs:
-        await c.queue.run(scan.id)
-    await c.until(scan, lambda job: job.document["stats"]["success"] > runs)
-
-
-async def no_more_gap_jobs(c: Collecting) -> None:
-    async with asyncio.timeout(30):
-        while await c.queue.find({"type": "gap_backfill"}):
-            await asyncio.sleep(0.02)
 
 
 async def test_a_hole_in_the_ledger_is_found_mended_and_forgotten(

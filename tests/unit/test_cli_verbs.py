@@ -146,5 +146,5 @@ def test_a_key_is_told_once_and_its_line_lets_it_in(capsys: pytest.CaptureFixtur
 
 def test_shells_complete_exchanges_types_and_the_last_timeframe() -> None:
     assert "binance" in arguments.exchange_ids("bina")
-    assert arguments.job_types("gap") == ["gap_backfill"]
+    assert arguments.job_types("gap_b") == ["gap_backfill"]
     assert arguments.timeframes("1m,15") == ["1m,15m"]

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 import typer.main
+from bson import ObjectId
+from rich.console import Console
 
+from collector.cli.actions import waiting
 from collector.cli.actions.tickers import spelt_so, split, stored_symbols
 from collector.cli.datalayer import app
 from collector.cli.main import run
 from collector.datalayer import DataReader
 from collector.errors import NotFound
+from collector.jobs.job import Job
 from collector.settings import load
 from collector.store.store import Store
-from tests.store_bars import BTC, flat, span
+from tests.store_bars import BTC, at, flat, span
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,3 +144,29 @@ def test_the_seeds_own_settings_are_understood(
     assert settings.data_root == "elsewhere"
     assert settings.addresses == {"bybit": "http://127.0.0.1:1"}
     assert settings.api.page_sizes == {"bybit": 500}
+
+
+def test_progress_shows_jobs_bars_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = io.StringIO()
+    terminal = Console(file=seen, force_terminal=True, width=160)
+    monkeypatch.setattr(waiting, "console", lambda to_stderr: terminal)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    document = {
+        "_id": ObjectId(),
+        "exchange_id": "simulated",
+        "type": "ohlcv_backfill",
+        "symbol": "BTC/USDT",
+        "timeframe": "1m",
+        "status": "active",
+        "state": "running",
+        "priority": 70,
+        "next_run_at": 0,
+        "cursor": {"since_ms": at(1_500)},
+        "progress": {"from_ms": at(0), "until_ms": at(3_000)},
+        "waiting_for": "window",
+    }
+    with waiting.progress_of_jobs() as shown:
+        shown([Job.from_document(document)], 0)
+    assert "0/1 jobs, waits: window" in seen.getvalue()
+    assert "1,500/3,000 bars" in seen.getvalue()
+    assert "/s" in seen.getvalue()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from collector.errors import BadRequest
-from collector.market.interval import Interval
+from collector.market.interval import Interval, runs, subtract
 from collector.market.series import Series
 from collector.pipeline.prepare import Prepared, prepare
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from collector.exchanges.port import BarPage
     from collector.jobs.job import Job
+    from collector.market.candles import CandleBatch
     from collector.pipeline.normalize import Row
     from workers.venues import Venue
 
@@ -53,6 +56,27 @@ class Answer:
             if each.from_ms < limit
         )
 
+    def without(self, known: CandleBatch) -> Answer:
+        """Less the bars that are in `known` with the same values, and what they settle."""
+        batch = self.prepared.batch
+        same = np.zeros(len(batch), dtype=np.bool_)
+        at = np.searchsorted(known.ts, batch.ts)
+        held = at < len(known)
+        held[held] = known.ts[at[held]] == batch.ts[held]
+        same[held] = True
+        for ours, theirs in zip(batch.values(), known.values(), strict=True):
+            mine, other = ours[held], theirs[at[held]]
+            same[held] &= (mine == other) | ((mine != mine) & (other != other))
+        if not same.any():
+            return self
+        slots = runs(batch.ts[same], self.series.timeframe.ms)
+        rest = replace(
+            self.prepared,
+            batch=batch.take(~same),
+            covered=subtract(self.prepared.covered, slots),
+        )
+        return replace(self, prepared=rest)
+
     @property
     def to_ms(self) -> int:
         """Where the job may go on: behind what is settled, and behind bars that were refused.
@@ -75,8 +99,10 @@ def series_of(job: Job) -> Series:
         raise BadRequest(str(error)) from error
 
 
-async def ask(venue: Venue, series: Series, since_ms: int, limit: int) -> Answer:
-    """The bars from `since_ms` on, at most `limit`.
+async def ask(
+    venue: Venue, series: Series, since_ms: int, limit: int, *, settled_ms: int = 0
+) -> Answer:
+    """The bars from `since_ms` on, at most `limit`. What lies before `settled_ms` was settled once.
 
     A page with holes or bad rows is asked for once more, and both answers count together: some
     venues answer short when they are busy, and a slot is empty only when nobody had a bar for it.
@@ -84,7 +110,7 @@ async def ask(venue: Venue, series: Series, since_ms: int, limit: int) -> Answer
     page = await venue.exchange.fetch_bars(series.symbol, series.timeframe, since_ms, limit)
     now_ms = _venue_now(venue, page)
     prepared = await _prepared([page], series, now_ms)
-    if _doubtful(prepared, series):
+    if _doubtful(prepared, series, settled_ms):
         again = await venue.exchange.fetch_bars(series.symbol, series.timeframe, since_ms, limit)
         prepared = await _prepared([page, again], series, now_ms)
     return Answer(series, since_ms, now_ms, prepared)
@@ -147,6 +173,9 @@ def _is_next_pages(row: Row, end_ms: int, now_ms: int) -> bool:
     return isinstance(ts, int | float) and end_ms <= ts <= now_ms
 
 
-def _doubtful(prepared: Prepared, series: Series) -> bool:
-    slots = sum(each.to_ms - each.from_ms for each in prepared.covered) // series.timeframe.ms
-    return bool(prepared.rejected) or slots > len(prepared.batch)
+def _doubtful(prepared: Prepared, series: Series, settled_ms: int) -> bool:
+    """Whether a row was refused, or a slot from `settled_ms` on is said to be empty."""
+    starts = ((max(each.from_ms, settled_ms), each.to_ms) for each in prepared.covered)
+    slots = sum(max(0, end - start) for start, end in starts) // series.timeframe.ms
+    bars = int((prepared.batch.ts >= settled_ms).sum())
+    return bool(prepared.rejected) or slots > bars

@@ -11,6 +11,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from collector.reports.coverage import coverage
+from collector.reports.gap_rule import MAX_GAP_PCT, within_limit
 from workers.handlers.registry import Again, Outcome
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ class Compact:
 
     store: Store
     gaps: GapScan
+    max_gap_pct: float = MAX_GAP_PCT
 
     async def __call__(self, run: JobRun) -> Outcome:
         merged = []
@@ -33,6 +36,7 @@ class Compact:
             run.check()
             if await asyncio.to_thread(self.store.is_due, series):
                 await asyncio.to_thread(self.store.compact, series)
+                await _judge(self.store, series, self.max_gap_pct)
                 merged.append(series)
         await asyncio.to_thread(self.store.sweep, run.job.exchange_id)
         await asyncio.to_thread(self.store.gather, run.job.exchange_id)
@@ -59,15 +63,22 @@ class FullScan:
 
     store: Store
     gaps: GapScan
+    max_gap_pct: float = MAX_GAP_PCT
 
     async def __call__(self, run: JobRun) -> Outcome:
         found = await _collected(self.store, run)
         for series in found:
             run.check()
             await asyncio.to_thread(self.store.compact, series)
+            await _judge(self.store, series, self.max_gap_pct)
         await asyncio.to_thread(self.store.sweep, run.job.exchange_id)
         await self.gaps.scan(run, found, any_age=True)
         return Again()
+
+
+async def _judge(store: Store, series: Series, max_gap_pct: float) -> None:
+    """Tells the series' share of gaps, and warns when it is too great."""
+    within_limit(await asyncio.to_thread(coverage, store, series), max_gap_pct)
 
 
 async def _collected(store: Store, run: JobRun) -> list[Series]:

@@ -123,7 +123,7 @@ def progress_of_jobs() -> Iterator[Shown]:
     )
     pace = Pace()
     with bar:
-        task = bar.add_task("", total=None, rate=0.0)
+        task = bar.add_task("", total=1, rate=0.0)
 
         def shown(jobs: Sequence[Job], at_rest: int) -> None:
             counts = [slots_done(job) for job in jobs]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import ccxt.async_support as ccxt
+from ccxt.async_support.binance import binance
 
 from collector.exchanges.simulated.bars import FRAMES
 
@@ -15,7 +15,7 @@ _KEPT = {
 }
 
 
-class simulated(ccxt.binance):  # type: ignore[misc]  # noqa: N801  ccxt names classes by their id.
+class simulated(binance):  # type: ignore[misc]  # noqa: N801  ccxt names classes by their id.
     """Spot markets of a simulated exchange.
 
     Its address is the option `url`: `simulated({"options": {"url": "http://127.0.0.1:8900"}})`. No

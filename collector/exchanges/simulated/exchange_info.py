@@ -32,10 +32,7 @@ class ExchangeInfo:
 
     def __init__(self, listings: Iterable[Listing]) -> None:
         self._listings = tuple(listings)
-        self._moments = sorted(
-            {listing.listed_ms for listing in self._listings}
-            | {listing.delisted_ms for listing in self._listings if listing.delisted_ms is not None}
-        )
+        self._moments = sorted({moment for each in self._listings for moment in each.moments})
         self._text = b""
         self._fresh = range(0)
 
@@ -52,7 +49,9 @@ class ExchangeInfo:
         return head[:-1] + b',"symbols":' + self._symbols(now_ms, venue_ids) + b"}"
 
     def _symbols(self, now_ms: int, venue_ids: frozenset[str] | None) -> bytes:
-        listed = (listing for listing in self._listings if listing.listed_ms <= now_ms)
+        listed = (
+            each for each in self._listings if each.listed_ms <= now_ms and not each.gone(now_ms)
+        )
         if venue_ids is not None:
             return orjson.dumps([market(one, now_ms) for one in listed if one.id in venue_ids])
         if now_ms not in self._fresh:

@@ -12,10 +12,13 @@ MINUTE_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One spot market. Bars exist for the minutes in [listed_ms, delisted_ms).
+    """One spot market. Bars exist for the minutes in [listed_ms, delisted_ms) outside `away`.
 
     Prices are whole ticks of 10**-price_digits, volumes whole lots of 10**-volume_digits.
     `swing` is how far a minute moves, `turnover` what a usual minute trades in the quote currency.
+    `away` are the stretches between a delisting and the next listing. A `hidden` market is not in
+    the list at all while it is delisted. `code` is the exchange's own name of a market that has
+    been renamed since.
     """
 
     base: str
@@ -27,24 +30,40 @@ class Listing:
     swing: float = 0.0008
     turnover: float = 50_000.0
     delisted_ms: int | None = None
+    away: tuple[tuple[int, int], ...] = ()
+    hidden: bool = False
+    code: str | None = None
 
     def __post_init__(self) -> None:
-        for moment in (self.listed_ms, self.delisted_ms or 0):
+        ends = [moment for stretch in self.away for moment in stretch]
+        for moment in (self.listed_ms, self.delisted_ms or 0, *ends):
             if moment < 0 or moment % MINUTE_MS:
                 raise ValueError(f"{self.symbol}: {moment} is not the start of a minute")
 
     @property
     def id(self) -> str:
         """As the exchange spells it: BTCUSDT."""
-        return self.base + self.quote
+        return self.code or self.base + self.quote
 
     @property
     def symbol(self) -> str:
         """As ccxt spells it: BTC/USDT."""
         return f"{self.base}/{self.quote}"
 
+    @property
+    def moments(self) -> tuple[int, ...]:
+        """When its entry in the list changes."""
+        ends = tuple(moment for stretch in self.away for moment in stretch)
+        return (self.listed_ms, *ends, *(() if self.delisted_ms is None else (self.delisted_ms,)))
+
     def trading(self, now_ms: int) -> bool:
+        if any(start <= now_ms < end for start, end in self.away):
+            return False
         return self.delisted_ms is None or now_ms < self.delisted_ms
+
+    def gone(self, now_ms: int) -> bool:
+        """Whether the exchange denies that there ever was such a market."""
+        return self.hidden and not self.trading(now_ms)
 
 
 def _at(*date: int) -> int:

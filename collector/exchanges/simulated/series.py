@@ -43,7 +43,11 @@ class Series:
         last = end_ms if self.listing.delisted_ms is None else min(end_ms, self.listing.delisted_ms)
         begin, end = -(-first // MINUTE_MS), -(-last // MINUTE_MS)
         table = self._table(begin, end - begin) if begin < end else empty_table()
-        return Bars(table, self.listing.price_digits, self.listing.volume_digits)
+        bars = Bars(table, self.listing.price_digits, self.listing.volume_digits)
+        for away_ms, back_ms in self.listing.away:
+            if away_ms < last and first < back_ms:
+                bars = bars.keep((bars.open_ms < away_ms) | (bars.open_ms >= back_ms))
+        return bars
 
     def _table(self, first: int, count: int) -> Ints:
         """Short stretches come from cached blocks: asking for the newest two bars is the daily

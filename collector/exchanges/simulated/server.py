@@ -18,6 +18,7 @@ from collector.exchanges.simulated.faults.book import FaultBook
 from collector.exchanges.simulated.gate import Gate, Limit
 from collector.exchanges.simulated.journal import Entry, Journal
 from collector.exchanges.simulated.listing import listings
+from collector.exchanges.simulated.relisting import delisted, relisted, renamed
 from collector.exchanges.simulated.venue import Venue, weight_of
 
 if TYPE_CHECKING:
@@ -80,6 +81,20 @@ class SimulatedExchange:
     def truth(self) -> Truth:
         """The clean and final history that this exchange spoils."""
         return self._venue.truth
+
+    def delist(self, symbol: str, *, at_ms: int | None = None, hidden: bool = False) -> None:
+        """Ends a market, now or at `at_ms`; a `hidden` one is not in the list any more."""
+        at_ms = self.now_ms() if at_ms is None else at_ms
+        self._venue.list_anew(delisted(self.truth.listings, symbol, at_ms, hidden=hidden))
+
+    def relist(self, symbol: str, *, at_ms: int | None = None) -> None:
+        """Opens a delisted market again, now or at `at_ms`."""
+        at_ms = self.now_ms() if at_ms is None else at_ms
+        self._venue.list_anew(relisted(self.truth.listings, symbol, at_ms))
+
+    def rename(self, symbol: str, to: str) -> None:
+        """Gives a market another symbol."""
+        self._venue.list_anew(renamed(self.truth.listings, symbol, to))
 
     def now_ms(self) -> int:
         """The exchange's date."""

@@ -74,6 +74,11 @@ class Venue:
             self._truth = replace(self._truth, no_trade=self._faults.no_trade)
         return self._truth
 
+    def list_anew(self, listings: tuple[Listing, ...]) -> None:
+        """Lists other markets from now on."""
+        self._truth = replace(self._truth, listings=listings)
+        self._info = ExchangeInfo(listings)
+
     async def answer(self, ask: Ask) -> tuple[Outcome, tuple[str, ...]]:
         """The answer to a question, and the names of the faults that struck it."""
         strikes = self._faults.strike(ask)
@@ -101,7 +106,9 @@ class Venue:
         symbol, frame = ask.required("symbol"), frame_of(ask.required("interval"))
         start, end, limit = ask.integer("startTime"), ask.integer("endTime"), ask.limit()
         view = self._view()
-        view.truth.series(symbol)  # An unknown symbol is refused here, not in a thread.
+        # An unknown symbol is refused here, not in a thread.
+        if view.truth.series(symbol).listing.gone(ask.now_ms):
+            raise VenueError(-1121, "Invalid symbol.")
         wanted = (symbol, frame, start, end, limit, ask.now_ms)
         if limit * frame.ms // MINUTE.ms > _LONG_MINUTES:
             bars = await asyncio.to_thread(view.page, *wanted)

@@ -1,0 +1,132 @@
+"""One exchange's shared circuit gate as one process sees it.
+
+Outcomes are gathered and written together, a few statements a second however many requests there
+are. The process keeps a copy of the gate and records its own outcomes in it: when the copy trips,
+a transition may follow, and what was gathered is written at once, before the request's owner goes
+on. The verdict of a probe is never kept waiting either. Whether the gate really moves is MongoDB's
+decision; the process whose statement moved it is the one that tells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from pymongo import ReturnDocument
+
+from collector.connectors.circuit import CircuitGate, CircuitSettings
+from collector.connectors.circuit_fold import Outcomes, fold_pipeline
+from collector.connectors.circuit_state import CircuitState, Transition
+from collector.connectors.circuit_telemetry import CircuitTelemetry
+from collector.errors import DatabaseUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from collector.exchanges.port import Health
+    from collector.mongo.client import Collection
+    from collector.mongo.server_clock import ServerClock
+
+GATHER_SECONDS = 0.25
+
+
+class SharedCircuit:
+    """Tells the connector how requests went. Close it: outcomes may not be written yet."""
+
+    def __init__(self, connectors: Collection, exchange_id: str, server_clock: ServerClock) -> None:
+        self._connectors = connectors
+        self._exchange_id = exchange_id
+        self._server_clock = server_clock
+        self._telemetry = CircuitTelemetry(exchange_id)
+        self._pending = Outcomes()
+        self._writing = asyncio.Lock()
+        self._later: asyncio.Task[None] | None = None
+        self._known: Mapping[str, Any] = {}
+        self._copy = self._restored()
+
+    async def note(self, health: Health, probe: str | None = None) -> None:
+        """Counts the outcome of a request; `probe` when it was one. Never fails."""
+        if health == "unknown" and probe is None:
+            return
+        self._pending.add(health, probe)
+        if health != "unknown":
+            self._copy.record(health == "good")
+        if probe is not None or self._may_trip():
+            with suppress(DatabaseUnavailable):
+                await self._write()
+        if self._pending and (self._later is None or self._later.done()):
+            self._later = asyncio.create_task(
+                self._write_later(), name=f"circuit:{self._exchange_id}"
+            )
+
+    def heard(self, circuit: Mapping[str, Any], nonce: str) -> str | None:
+        """Takes note of what a grant's answer says; the probe's id when the grant is one."""
+        transition = circuit.get("transition") or {}
+        if transition != self._known.get("transition", {}):
+            self._adopt(circuit, nonce)
+        probe = circuit.get("probe") or {}
+        return nonce if probe.get("id") == nonce else None
+
+    async def close(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+            await asyncio.gather(self._later, return_exceptions=True)
+        with suppress(DatabaseUnavailable):
+            await self._write()
+
+    def _may_trip(self) -> bool:
+        known = self._known.get("state") or CircuitState.OPEN.name
+        return known == CircuitState.OPEN.name and self._copy.state is CircuitState.TRIPPED
+
+    async def _write_later(self) -> None:
+        while self._pending:
+            await asyncio.sleep(GATHER_SECONDS)
+            with suppress(DatabaseUnavailable):
+                await self._write()
+
+    async def _write(self) -> None:
+        """One statement for all that is pending; whoever comes meanwhile goes with the next."""
+        async with self._writing:
+            outcomes, self._pending = self._pending, Outcomes()
+            if not outcomes:
+                return
+            nonce, written = uuid.uuid4().hex, False
+            try:
+                answer = await self._connectors.find_one_and_update(
+                    {"exchange_id": self._exchange_id},
+                    fold_pipeline(outcomes, nonce),
+                    projection={"circuit": 1},
+                    return_document=ReturnDocument.AFTER,
+                )
+                written = True
+            finally:
+                if not written:
+                    self._pending = outcomes.with_later(self._pending)
+        if answer is not None:
+            self._adopt(answer["circuit"], nonce)
+
+    def _adopt(self, circuit: Mapping[str, Any], nonce: str) -> None:
+        """Takes the document's word, and adds what it has not been told yet."""
+        self._known = circuit
+        self._copy = self._restored()
+        for ok, count in ((True, self._pending.ok), (False, self._pending.err)):
+            for _ in range(count):
+                self._copy.record(ok)
+        transition = circuit.get("transition") or {}
+        if transition.get("by") == nonce:
+            self._telemetry.changed(
+                Transition(
+                    CircuitState[transition["from"]],
+                    CircuitState[transition["to"]],
+                    transition["err_rate"],
+                    CircuitSettings.from_document(circuit).circuit_window_sec,
+                    transition["at"] // 1000,
+                )
+            )
+
+    def _restored(self) -> CircuitGate:
+        return CircuitGate.restored(
+            self._exchange_id, self._known, now_ms=self._server_clock.now_ms
+        )

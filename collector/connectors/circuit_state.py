@@ -1,0 +1,33 @@
+"""The circuit gate's three states, and a change from one to another. Names are seed 002's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class CircuitState(IntEnum):
+    """The official codes. Requests flow while OPEN, as in the seed, not as in electricity."""
+
+    OPEN = 0
+    TRIPPED = 1
+    HALF_OPEN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One change of state. `now` is in epoch seconds."""
+
+    state_from: CircuitState
+    state_to: CircuitState
+    err_rate: float
+    window_sec: int
+    now: int
+
+    @property
+    def line(self) -> str:
+        return (
+            f"event=circuit_transition state_from={self.state_from.name} "
+            f"state_to={self.state_to.name} err_rate={self.err_rate:.6f} "
+            f"window_sec={self.window_sec} now={self.now}"
+        )
