@@ -49,6 +49,11 @@ CIRCUIT_TRANSITIONS = Counter(
 CIRCUIT_ERR_RATE = Gauge(
     "circuit_err_rate_window", "Share of errors in a circuit gate's window", ["exchange"]
 )
+EXCHANGE_CLOCK_DRIFT = Gauge(
+    "collector_exchange_clock_drift_seconds",
+    "How far the exchange's clock is ahead of MongoDB's, when it was last measured",
+    ["exchange"],
+)
 DATABASE_OUTAGES = Counter("collector_database_outages_total", "Times MongoDB became unreachable")
 API_REQUESTS = Counter(
     "collector_api_requests_total", "Requests answered", ["method", "route", "status"]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.clock import Clock
+    from collector.store.copies import Copies
     from collector.store.port import FaultHook
 
 
@@ -40,8 +41,13 @@ class Lake:
     def storage(self, faults: FaultHook = no_fault) -> Storage:
         return storage_at(self.root, faults)
 
-    def store(self, faults: FaultHook = no_fault, clock: Clock | None = None) -> Store:
-        return Store(self.storage(faults), clock=clock)
+    def store(
+        self,
+        faults: FaultHook = no_fault,
+        clock: Clock | None = None,
+        copies: Copies | None = None,
+    ) -> Store:
+        return Store(self.storage(faults), clock=clock, copies=copies)
 
     def read(self, path: str) -> bytes:
         return self.storage().read(path)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import uvloop
 
-import workers.without_pandas  # noqa: F401 - before whatever imports pyarrow
+import workers.small_memory
+import workers.without_pandas  # noqa: F401
 from collector import logs
 from collector.errors import CollectorError
 from collector.mongo.location import mongodb

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from collector import logs
 from collector.clock import SystemClock
 from collector.connectors.limiter import Limiter
+from collector.jobs.freezing import Freezing
 from collector.jobs.lease import LeaseTerms
 from collector.jobs.queue import JobQueue
 from collector.keys import ApiKeys
@@ -20,15 +21,19 @@ from collector.market.timeframe import Timeframe
 from collector.mongo.client import Database
 from collector.mongo.schema import require_current
 from collector.reports.gap_rule import MAX_GAP_PCT
+from collector.reports.source_check import SAMPLES
+from collector.reports.source_reports import SourceReports
 from collector.store.copies import Copies
 from collector.store.store import Store
 from workers.handlers.backfill import Backfill, GapBackfill
 from workers.handlers.count import count
 from workers.handlers.gap_scan import GapScan
 from workers.handlers.incremental import Incremental
+from workers.handlers.listings import Listings
 from workers.handlers.markets import MarketsRefresh
 from workers.handlers.registry import HandlerRegistry
 from workers.handlers.upkeep import Compact, FullScan, TailRefresh
+from workers.handlers.verify_source import VerifySource
 from workers.metrics_port import metrics_port
 from workers.runtime import Worker, WorkerConfig
 from workers.venues import Venues
@@ -91,6 +96,7 @@ async def work(settings: Settings, uri: str, options: Options) -> None:
                     database,
                     recovery_days=settings.quality.gap_recovery_days,
                     max_gap_pct=settings.quality.max_gap_pct,
+                    samples=settings.quality.sanity_check_samples,
                 ),
                 config,
                 terms=LeaseTerms(settings.worker.lease_ttl_ms),
@@ -119,9 +125,12 @@ def all_handlers(
     *,
     recovery_days: int = 7,
     max_gap_pct: float = MAX_GAP_PCT,
+    samples: int = SAMPLES,
 ) -> HandlerRegistry:
     """Every type of job this program can run."""
-    gaps = GapScan(store, JobQueue(database), database.server_clock, recovery_days)
+    queue = JobQueue(database)
+    gaps = GapScan(store, queue, database.server_clock, recovery_days)
+    listings = Listings(venues, queue, Freezing(database))
     return HandlerRegistry(
         {
             "compact": Compact(store, gaps, max_gap_pct),
@@ -129,10 +138,11 @@ def all_handlers(
             "full_scan": FullScan(store, gaps, max_gap_pct),
             "gap_scan": gaps,
             "tail_refresh": TailRefresh(store),
-            "markets_refresh": MarketsRefresh(venues),
+            "markets_refresh": MarketsRefresh(venues, listings),
             "ohlcv_incremental": Incremental(venues),
             "ohlcv_backfill": Backfill(venues, gaps),
             "gap_backfill": GapBackfill(venues),
+            "verify_source": VerifySource(venues, store, SourceReports(database), samples),
         }
     )
 

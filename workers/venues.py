@@ -13,6 +13,7 @@ from collector.connectors.registry import ConnectorRegistry
 from collector.exchanges.quirks import quirks_for
 from collector.exchanges.registry import open_exchange
 from collector.store.group_commit import GroupCommit
+from workers.exchange_clock import ExchangeClock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from collector.clock import Clock
     from collector.connectors.limiter import Limiter
-    from collector.exchanges.port import Exchange
+    from collector.exchanges.port import Exchange, Markets
     from collector.exchanges.quirks import Quirks
     from collector.mongo.client import Database
     from collector.mongo.server_clock import ServerClock
@@ -36,6 +37,7 @@ class Venue:
     commit: GroupCommit
     store: Store
     server_clock: ServerClock
+    clock: ExchangeClock
 
 
 class Venues:
@@ -65,7 +67,7 @@ class Venues:
         self._page_sizes = page_sizes or {}
         self._registry = ConnectorRegistry(database)
         self._open: dict[str, Venue] = {}
-        self._with_markets: set[str] = set()
+        self._symbols: dict[str, frozenset[str]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._stack = AsyncExitStack()
 
@@ -85,18 +87,29 @@ class Venues:
         async with self._locks.setdefault(exchange_id, asyncio.Lock()):
             return await self._get(exchange_id)
 
-    async def with_markets(self, exchange_id: str) -> Venue:
-        """The venue with its markets known: from the book when fresh, else asked and kept."""
+    async def with_markets(self, exchange_id: str, symbol: str | None = None) -> Venue:
+        """The venue with its markets known: from the book when fresh, else asked and kept.
+
+        A symbol that this worker has not heard of may have been listed since: it looks again.
+        """
         async with self._locks.setdefault(exchange_id, asyncio.Lock()):
             venue = await self._get(exchange_id)
-            if exchange_id not in self._with_markets:
-                markets = await self.book.load(exchange_id)
-                if markets is not None:
-                    venue.exchange.restore_markets(markets)
-                else:
-                    await self.book.save(await venue.exchange.load_markets())
-                self._with_markets.add(exchange_id)
+            known = self._symbols.get(exchange_id)
+            if known is not None and (symbol is None or symbol in known):
+                return venue
+            markets = await self.book.load(exchange_id)
+            if markets is not None:
+                venue.exchange.restore_markets(markets)
+                self._symbols[exchange_id] = _symbols(markets)
+            elif known is None:
+                await self.refresh(venue)
             return venue
+
+    async def refresh(self, venue: Venue) -> None:
+        """Asks for the venue's markets and keeps them."""
+        markets = await venue.exchange.load_markets()
+        await self.book.save(markets)
+        self._symbols[venue.exchange.id] = _symbols(markets)
 
     async def _get(self, exchange_id: str) -> Venue:
         venue = self._open.get(exchange_id)
@@ -121,4 +134,9 @@ class Venues:
         gated = GatedExchange(exchange, self._registry)
         commit = await self._stack.enter_async_context(GroupCommit(self._store, exchange_id))
         self._stack.push_async_callback(gated.close)
-        return Venue(gated, quirks, commit, self._store, self._database.server_clock)
+        clock = ExchangeClock(self._database.server_clock, self._clock)
+        return Venue(gated, quirks, commit, self._store, self._database.server_clock, clock)
+
+
+def _symbols(markets: Markets) -> frozenset[str]:
+    return frozenset(market.symbol for market in markets.markets)

@@ -40,7 +40,8 @@ _MADE: dict[int | str, dict[str, Any]] = {
 async def make_connector(body: NewConnector, parts: Parts, response: Response) -> ConnectorView:
     """Idempotent: 201 when it was made, 200 with the existing one, unchanged, otherwise.
 
-    A new connector also gets the jobs that every exchange has: `markets_refresh` and `compact`.
+    A new connector also gets the jobs that every exchange has: `markets_refresh`, `compact`,
+    `tail_refresh`, `gap_scan` and `full_scan`.
     """
     parts.desk.check_exchange(body.exchange_id)
     # The figures of an exchange without quirks come from ccxt, whose import takes a second.

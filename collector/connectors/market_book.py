@@ -98,6 +98,11 @@ class MarketBook:
             {"exchange_id": exchange_id, "symbol": symbol}, projection={"raw": 0}
         )
 
+    async def is_listed(self, exchange_id: str, symbol: str) -> bool:
+        """Whether the exchange trades it, as far as is known: a market nobody saw may be."""
+        market = await self.find(exchange_id, symbol)
+        return market is None or bool(market["active"])
+
     async def page(
         self,
         exchange_id: str,

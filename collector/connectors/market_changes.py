@@ -44,9 +44,7 @@ def changes(known: Known, fresh: Markets) -> tuple[Change, ...]:
     named = {market.symbol for market in fresh.markets}
     traded = {market.symbol: market for market in fresh.markets if market.active}
     came = [each for each in traded.values() if not known.get(each.symbol, {}).get("active")]
-    left = [
-        symbol for symbol, each in known.items() if each.get("active") and symbol not in traded
-    ]
+    left = [symbol for symbol, each in known.items() if each.get("active") and symbol not in traded]
     vanished = [symbol for symbol in left if symbol not in named]
     if doubtful(known, fresh):
         left = [symbol for symbol in left if symbol in named]

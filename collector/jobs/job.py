@@ -41,6 +41,7 @@ _SCHEDULES: Mapping[str, schedules.Schedule] = {
     "tail_refresh": schedules.Interval(_HOUR_MS),
     "gap_scan": schedules.Interval(_HOUR_MS // 4),
     "full_scan": schedules.Cron("17 2 * * *"),
+    "verify_source": schedules.Cron("37 3 * * 0"),
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -89,6 +90,7 @@ class Database:
         self.jobs = Collection(self, "jobs")
         self.job_runs = Collection(self, "job_runs")
         self.markets = Collection(self, "markets")
+        self.reports = Collection(self, "reports")
         self.workers = Collection(self, "workers")
         self.system = Collection(self, "system")
 
@@ -243,4 +245,5 @@ def _means_unreachable(error: PyMongoError) -> bool:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).split(", Timeout:")[0].split("\n")[0][:300]
+    """What happened, without the driver's settings and its list of servers."""
+    return re.split(r",? \(configured timeouts:|, Timeout:|\n", str(error))[0][:300]

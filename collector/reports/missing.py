@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
 from collector.reports.gap_rule import MAX_GAP_PCT
@@ -110,10 +111,11 @@ class MissingReport:
         if form == "parquet":
             pa.parquet.write_table(self.table(), sink, compression="zstd")
             return
-        # Arrow would put its own header into quotes.
-        sink.write((",".join(MISSING_SCHEMA.names) + "\n").encode())
-        plain = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
-        pa.csv.write_csv(self.table(), sink, plain)
+        text = io.StringIO()
+        rows = csv.DictWriter(text, MISSING_SCHEMA.names, lineterminator="\n")
+        rows.writeheader()
+        rows.writerows(self.rows())
+        sink.write(text.getvalue().encode())
 
     def summary_json(self) -> str:
         return json.dumps(self.summary(), indent=2) + "\n"

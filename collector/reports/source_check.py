@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collector.market.interval import Interval
     from collector.market.series import Series
 
+SAMPLES = 200
 PAGE = 500
 """Bars of one request. Samples that lie this close together share it."""
 
@@ -53,24 +54,31 @@ class Sample:
     def __len__(self) -> int:
         return len(self._rows)
 
+    @property
+    def wanted(self) -> list[int]:
+        """The slots that were chosen, ascending."""
+        times: list[int] = self._wanted.tolist()
+        return times
+
+    def held(self, times: Sequence[int]) -> list[int]:
+        """Those of the times that a gathered bar opens at."""
+        return [ts for ts in times if ts in self._rows]
+
     async def compare(self, series: Series, fetch: FetchBars) -> Check:
         """One case for each bar that the exchange has not, or has otherwise."""
         check, step_ms = Check(), series.timeframe.ms
-        for near in self._neighbours(step_ms):
+        for near in neighbours(sorted(self._rows), step_ms):
             limit = (near[-1] - near[0]) // step_ms + 1
-            page = await fetch(series, near[0], limit)
-            theirs = {int(row[0]): row[1:6] for row in page if row[0] is not None}
-            for ts in near:
-                self._judge(check, ts, theirs.get(ts))
+            self.judge(check, near, await fetch(series, near[0], limit))
         return check
 
-    def _neighbours(self, step_ms: int) -> Iterator[list[int]]:
-        """The samples' times, ascending, by the request that brings them."""
-        waiting = sorted(self._rows)
-        while waiting:
-            near = [ts for ts in waiting if ts < waiting[0] + PAGE * step_ms]
-            waiting = waiting[len(near) :]
-            yield near
+    def judge(
+        self, check: Check, times: Sequence[int], page: Sequence[Sequence[float | None]]
+    ) -> None:
+        """Notes which of the gathered bars differ from an answer that covers them."""
+        theirs = {int(row[0]): row[1:6] for row in page if row[0] is not None}
+        for ts in times:
+            self._judge(check, ts, theirs.get(ts))
 
     def _judge(self, check: Check, ts: int, theirs: Sequence[float | None] | None) -> None:
         if theirs is None:
@@ -80,3 +88,12 @@ class Sample:
             if said is None or not np.isclose(stored, said, rtol=_ROUNDING, atol=0.0):
                 check.note(1, [{"ts": ts, "column": name, "stored": stored, "source": said}])
                 return
+
+
+def neighbours(times: Sequence[int], step_ms: int) -> Iterator[list[int]]:
+    """Ascending times, by the request that brings their bars."""
+    waiting = list(times)
+    while waiting:
+        near = [ts for ts in waiting if ts < waiting[0] + PAGE * step_ms]
+        waiting = waiting[len(near) :]
+        yield near

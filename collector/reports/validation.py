@@ -12,7 +12,7 @@ from collector.reports.coverage import Coverage, CoverageCount
 from collector.reports.gap_rule import MAX_GAP_PCT, within_limit
 from collector.reports.minute_checks import MinuteChecks, minutes_of
 from collector.reports.row_checks import RowChecks
-from collector.reports.source_check import Sample
+from collector.reports.source_check import SAMPLES, Sample
 from collector.reports.windows import windows
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collector.reports.source_check import FetchBars
     from collector.store.store import Store
 
-SAMPLES = 200
 NOT_REACHED = "not_reached"
 
 

@@ -96,7 +96,7 @@ class Bucket:
 
         Raises Swapped, with nothing changed, when another one is there.
         """
-        condition: dict[str, str] = {}
+        condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
         token = secrets.token_hex(8)
         try:
             with translated(key):

@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from collector import logs
-from collector.market.interval import Interval
+from collector.market.interval import Interval, subtract
 from collector.market.series import Series
 from collector.store import layout
 from collector.store.copies import Copies
@@ -58,9 +58,17 @@ class Compacted:
 
 
 def compact(
-    storage: Storage, shelf: Shelf, series: Series, now_ms: int, copies: Copies | None = None
+    storage: Storage,
+    shelf: Shelf,
+    series: Series,
+    now_ms: int,
+    copies: Copies | None = None,
+    *,
+    ending: bool = False,
 ) -> Compacted | None:
     """Merges every part of the series there is; None when there was none. Idempotent.
+
+    With `ending` the calendar ends with the last bar, whatever was asked for behind it.
 
     Raises Swapped when another compaction of the series got in between: nothing is lost, and there
     may be nothing left to do.
@@ -71,7 +79,7 @@ def compact(
     for _ in range(_ATTEMPTS):
         with Snapshot(storage, shelf, series) as snapshot:
             try:
-                return _merge(storage, shelf, snapshot, now_ms, copies or Copies())
+                return _merge(storage, shelf, snapshot, now_ms, copies or Copies(), ending)
             except (Vanished, _Again):
                 continue  # Merged by someone else, or about to be set aside: look again.
             finally:
@@ -131,13 +139,19 @@ def sweep(storage: Storage, shelf: Shelf, exchange_id: str) -> tuple[str, ...]:
 
 
 def _merge(
-    storage: Storage, shelf: Shelf, snapshot: Snapshot, now_ms: int, copies: Copies
+    storage: Storage,
+    shelf: Shelf,
+    snapshot: Snapshot,
+    now_ms: int,
+    copies: Copies,
+    ending: bool,
 ) -> Compacted | None:
     series = snapshot.series
     parts = snapshot.unmerged()
-    if not parts:
+    told = snapshot.covered()
+    coverage = _until_last_bar(snapshot, told) if ending else told
+    if not parts and coverage == told:
         return None
-    coverage = snapshot.covered()
     with ExitStack() as stack:
         draft = stack.enter_context(storage.draft(layout.sealed_path(series)))
         out = stack.enter_context(writing(draft.sink, SEGMENT_SCHEMA))
@@ -159,6 +173,15 @@ def _merge(
             storage.delete(page.path)
             shelf.forget(page.path)
     return Compacted(series, sealed.rows, len(parts), footer)
+
+
+def _until_last_bar(snapshot: Snapshot, covered: tuple[Interval, ...]) -> tuple[Interval, ...]:
+    end_ms = snapshot.end_ms()
+    last = snapshot.last_before(end_ms)
+    if last is None:
+        return covered
+    cut_ms = int(last.ts[-1]) + snapshot.series.timeframe.ms
+    return subtract(covered, [Interval(cut_ms, end_ms)]) if cut_ms < end_ms else covered
 
 
 def _write_windows(

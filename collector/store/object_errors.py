@@ -38,6 +38,8 @@ _PASSING = frozenset(
     }
 )
 """pyarrow's names for what may be gone the next time."""
+_GONE = frozenset({"NO_SUCH_KEY", "RESOURCE_NOT_FOUND"})
+"""What it says when the object went between its two requests: the size, then the bytes."""
 _ARROW = re.compile(r"AWS Error (\w+)(?: \(HTTP status (\d+)\))?")
 
 
@@ -74,6 +76,8 @@ def _of_arrow(path: str, error: OSError) -> CollectorError:
     found = _ARROW.search(str(error))
     if found is None or error.errno is not None:
         return StoreError(f"{path}: {error.strerror or _line(error)}")
+    if found[1] in _GONE:
+        return Vanished(f"{path} is not there")
     told = f"{path}: the object store says {_line(str(error)[found.start() :])}"
     passing = found[1] in _PASSING or (found[2] or "").startswith("5")
     return Unavailable(told) if passing else StoreError(told)

@@ -144,7 +144,7 @@ class ObjectDraft:
 
     def commit(self, expected: str | None, companion: tuple[str, bytes] | None = None) -> None:
         store = self._store
-        str(store.address.key(f".guard-{secrets.token_hex(4)}"))
+        store._bucket.prove(store.address.key(f".guard-{secrets.token_hex(4)}"))
         if store.stamp(self.path) != expected:
             raise Swapped(f"{self.path} was replaced by someone else")
         with contextlib.ExitStack() as stack:

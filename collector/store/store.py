@@ -137,6 +137,15 @@ class Store:
             self.resample(series, self._copies.timeframes)
         return done
 
+    def freeze(self, series: Series) -> Compacted | None:
+        """Merges all parts and ends the calendar with the last bar; None when it ends there.
+
+        For a market that is gone: what was asked for behind its last bar was not a quiet time.
+        """
+        now_ms = self._clock.wall_ms()
+        copies = self._copies
+        return compaction.compact(self.storage, self._shelf, series, now_ms, copies, ending=True)
+
     def is_due(self, series: Series) -> bool:
         """Whether merging is worth rewriting the sealed file: much is new, or it is a day old."""
         now_ms = self._clock.wall_ms()

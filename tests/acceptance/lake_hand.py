@@ -1,17 +1,21 @@
 """One process of a crowd on one lake: it appends to a series, or merges it, until it is killed.
 
 An appender says every slot on a line of its own when the slot is durable. A merger says `merged`
-after every compaction that had something to do.
+after every compaction that had something to do. Both dawdle before they put anything in place, so
+that others get in between.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import sys
+import time
 
 from collector import logs
 from collector.store.page import Page
-from collector.store.port import Swapped
+from collector.store.port import Fault, Swapped
+from collector.store.root import storage_at
 from collector.store.store import Store
 from tests.store_bars import BTC, ETH, bars, span
 
@@ -27,6 +31,11 @@ def append(store: Store, first: int, step: int, end: int) -> None:
                 [Page.of(each, batch, covered, fence=1, known_at=slot + 1) for each in (BTC, ETH)]
             )
         print(slot, flush=True)
+
+
+def dawdle(point: Fault, _path: str) -> None:
+    if point is Fault.BEFORE_RENAME:
+        time.sleep(random.random() / 10)
 
 
 def merge(store: Store) -> None:
@@ -47,7 +56,7 @@ if __name__ == "__main__":
     parser.add_argument("--slots", type=int, nargs=3, metavar=("FIRST", "STEP", "END"))
     arguments = parser.parse_args()
     logs.configure("CRITICAL", "json")
-    lake = Store(arguments.root)
+    lake = Store(storage_at(arguments.root, dawdle))
     if arguments.slots:
         append(lake, *arguments.slots)
     else:

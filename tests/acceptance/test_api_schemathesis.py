@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collector.mongo.client import Database
 
 KEY = "a key that only these tests know"
-REQUESTS, CHAINS_S = (400, 600) if LONG else (8, 15)
+REQUESTS, CHAINS_S = (150, 600) if LONG else (8, 15)
 """How many random requests an operation gets, and for how long chains are tried."""
 LEAST_COVERED = 0.8 if LONG else 0.2
 """Of the links. Measured: 0.6 in 15 s, all in two minutes."""

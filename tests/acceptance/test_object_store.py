@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 SLOTS = 2_000 if LONG else 240
 APPENDERS, MERGERS = 2, 2
-KILLS = 60 if LONG else 10
 
 
 async def appended(lake: Lake, first: int, rng: random.Random) -> list[int]:
@@ -42,7 +41,7 @@ async def appended(lake: Lake, first: int, rng: random.Random) -> list[int]:
         async with program(
             "tests.acceptance.lake_hand", "--root", lake.root, "--slots", *slots
         ) as process:
-            patience = rng.randrange(20, 90)
+            patience = rng.randrange(30, 100)
             while patience and (line := await process.line()):
                 durable.append(int(line))
                 patience -= 1
@@ -55,7 +54,7 @@ async def merging(lake: Lake, rng: random.Random, merged: list[int]) -> None:
     """Starts a merger, kills it in the middle of something, and starts the next one."""
     while True:
         async with program("tests.acceptance.lake_hand", "--root", lake.root) as process:
-            for _ in range(rng.randrange(1, 6)):
+            for _ in range(rng.randrange(4, 20)):
                 assert await process.line(), process.said
                 merged.append(1)
             await asyncio.sleep(rng.random() / 20)
@@ -70,8 +69,8 @@ async def test_two_append_and_two_merge_and_all_of_them_die(lake: Lake) -> None:
     for task in mergers:
         task.cancel()
     ends = await asyncio.gather(*mergers, return_exceptions=True)
-    assert [type(end) for end in ends] == [asyncio.CancelledError] * MERGERS
-    assert len(merged) >= KILLS
+    assert not [end for end in ends if not isinstance(end, asyncio.CancelledError)]
+    assert len(merged) > MERGERS
     check_all_there(lake, sorted(slot for durable in told for slot in durable))
     store = lake.store()
     for series in (BTC, ETH):

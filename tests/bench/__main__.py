@@ -22,6 +22,7 @@ from tests.bench import (
     backfill,
     baseline,
     help,
+    lake,
     leases,
     run_to_request,
     series,
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[list[Figure]]]] = {
     "backfill": backfill.run,
     "series": series.run,
     "help": help.run,
+    "lake": lake.run,
 }
 
 

@@ -139,6 +139,23 @@ def test_a_file_that_is_replaced_while_it_is_read_has_vanished(here: Lake) -> No
         file.read(50)
 
 
+def test_a_part_that_goes_between_its_size_and_its_bytes_has_vanished(
+    here: Lake, far: Lake, proxy: FaultyProxy
+) -> None:
+    def merged_first(method: str, path: str) -> Trouble | None:
+        if method == "GET" and path.endswith("/x"):
+            here.delete("a/x")
+        return None
+
+    proxy.rule = merged_first
+    here.write("a/x", b"1")
+    with pytest.raises(Vanished):
+        far.storage().read("a/x")
+    here.write("a/x", b"1")
+    with pytest.raises(Vanished):
+        far.storage().open("a/x").read()
+
+
 def test_a_long_file_is_read_at_any_place(here: Lake) -> None:
     data = secrets.token_bytes(3 * READ_AHEAD)
     here.write("x", data)

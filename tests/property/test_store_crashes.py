@@ -1,4 +1,4 @@
-"""Any order of pages, revisions, group commits, compactions and deaths ends as last-wins says.
+"""Any order of pages, revisions, compactions, gatherings and deaths ends as last-wins says.
 
 The model is a list of sightings and a set of settled slots. A write that died counts iff its file
 had been renamed into place by then: whoever was told "durable" is always among those.
@@ -20,7 +20,11 @@ from hypothesis import strategies as st
 
 from collector.clock import ManualClock
 from collector.market.candles import CandleBatch
-from collector.store import compaction, part, segment, snapshot
+from collector.market.timeframe import Timeframe
+from collector.pipeline.ladder import Graded, Ladder
+from collector.reader import DataReader
+from collector.store import compaction, derived, part, segment, snapshot
+from collector.store.copies import Copies
 from collector.store.page import Page
 from collector.store.port import Fault
 from collector.store.segment import SEGMENT_SCHEMA
@@ -32,10 +36,12 @@ if TYPE_CHECKING:
 
     from collector.market.series import Series
 
-SLOTS = 8
+SLOTS = 12
 WINDOW = 3
 """Slots of a row group here, so that a handful of bars is a file of several."""
 SERIES = (BTC, ETH)
+FIVE = Timeframe.parse("5m")
+COPIES = Copies((FIVE,), tail_days=1)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -43,7 +49,7 @@ def _small_and_fast() -> Iterator[None]:
     """Short windows. Deaths are injected, the machine stays on: syncing would only be slow."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _handle: None)
-        for module in (segment, part, snapshot, compaction):
+        for module in (segment, part, snapshot, compaction, derived):
             patch.setattr(module, "ROWS_PER_GROUP", WINDOW)
         yield
 
@@ -140,6 +146,7 @@ steps = st.one_of(
     st.tuples(st.just("compact"), st.sampled_from(SERIES), dying(40)),
     st.tuples(st.just("compact"), st.sampled_from(SERIES), st.none()),
     st.tuples(st.just("sweep"), st.none(), dying(3)),
+    st.tuples(st.just("gather"), st.none(), dying(12)),
 )
 stories = st.lists(steps, min_size=3, max_size=12)
 
@@ -147,15 +154,16 @@ stories = st.lists(steps, min_size=3, max_size=12)
 class World:
     """A store in a lake where processes die, and the model of what it must say."""
 
-    def __init__(self, lake: Lake, moments: list[int]) -> None:
+    def __init__(self, lake: Lake, moments: list[int], copies: Copies = COPIES) -> None:
         self.lake = lake
+        self._copies = copies
         self.models = {series: Model() for series in SERIES}
         self._moments = iter(moments)
         self.restart()
 
     def restart(self) -> None:
         self.death = Death()
-        self.store = self.lake.store(self.death, clock=ManualClock())
+        self.store = self.lake.store(self.death, clock=ManualClock(), copies=self._copies)
 
     def run(self, kind: str, what: Any, dies_after: int | None) -> None:
         self.death.after = dies_after
@@ -191,6 +199,9 @@ class World:
     def sweep(self, _: None) -> None:
         self.store.sweep("binance")
 
+    def gather(self, _: None) -> None:
+        self.store.gather("binance")
+
     def _page(self, answer: Any) -> Page:
         series, (first, end), prices = answer
         held = {slot: p for slot, p in enumerate(prices) if p and first <= slot < end}
@@ -207,9 +218,18 @@ class World:
                 assert picked(self.told(series, None, first, end), keep) == some
             ledger = [(c.from_ms, c.to_ms, c.bars) for c in self.store.coverage(series)]
             assert ledger == model.ledger()
+            self.check_longer_bars(series)
             if versions:
                 for moment in sorted({known for _, known, _ in model.sightings})[::4]:
                     assert self.told(series, moment) == model.rows(moment)
+
+    def check_longer_bars(self, series: Series) -> None:
+        """Whatever state their file is in, they are what the minutes make."""
+        reader = DataReader(series.symbol, "5m", series.exchange_id, self.store)
+        minutes = self.store.rows(series, 0, 2**52)
+        whole = Graded(CandleBatch.from_arrow(minutes), minutes["ver"].to_numpy())
+        made = Ladder(series.timeframe, [FIVE]).climb(whole)[FIVE]
+        assert reader.arrow().equals(made.batch.to_arrow(series.exchange_id, made.ver))
 
     def told(
         self, series: Series, as_of: int | None = None, first: int = -5, end: int = SLOTS + 5
@@ -246,7 +266,8 @@ def nothing_left_over(lake: Lake) -> None:
         assert "/parts/" not in path
         if path.endswith(".parquet") and "/versions/" not in path:
             ts = lake.table(path)["ts"].to_numpy()
-            assert (np.diff(ts) == MINUTE).all()
+            step = 5 * MINUTE if path.endswith("/5m.parquet") else MINUTE
+            assert (np.diff(ts) == step).all()
 
 
 @settings(max_examples=60, deadline=None)
@@ -271,5 +292,6 @@ def test_answers_that_arrive_late_never_beat_newer_ones(
 @given(stories)
 def test_an_object_store_tells_the_same(bucket: Lake, story: list[Any]) -> None:
     """tests/acceptance/test_object_store.py has more of these."""
-    world = World(bucket.beside(secrets.token_hex(6)), moments=list(range(1_000, 1_100)))
+    own = bucket.beside(secrets.token_hex(6))
+    world = World(own, moments=list(range(1_000, 1_100)), copies=Copies())
     lived_through(world, story, versions=True)

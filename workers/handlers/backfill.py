@@ -39,14 +39,16 @@ class Backfill:
 
     async def __call__(self, run: JobRun) -> Outcome:
         series = series_of(run.job)
-        venue = await self.venues.with_markets(run.job.exchange_id)
+        venue = await self.venues.with_markets(series.exchange_id, series.symbol)
         if run.cursor.until_ms is None:
             raise BadRequest("a backfill needs cursor.until_ms, the moment where it ends")
         if run.cursor.page == 0:
             await self._begin(run, venue, series)
         await Fill(run, venue, series).to_the_end()
         # The history is whole: let any tool read it as one plain file.
-        await asyncio.to_thread(venue.store.compact, series)
+        listed = await self.venues.book.is_listed(series.exchange_id, series.symbol)
+        seal = venue.store.compact if listed else venue.store.freeze
+        await asyncio.to_thread(seal, series)
         # Bars that were refused left holes: a job of their own asks for them once more.
         await self.gaps.scan(run, [series], any_age=True)
         return Done(cursor=replace(run.cursor, done=True))
@@ -72,7 +74,7 @@ class GapBackfill:
 
     async def __call__(self, run: JobRun) -> Outcome:
         series = series_of(run.job)
-        venue = await self.venues.with_markets(run.job.exchange_id)
+        venue = await self.venues.with_markets(series.exchange_id, series.symbol)
         if run.cursor.until_ms is None:
             raise BadRequest("a gap job needs cursor.since_ms and cursor.until_ms")
         await Fill(run, venue, series).to_the_end()

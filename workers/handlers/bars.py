@@ -108,7 +108,7 @@ async def ask(
     venues answer short when they are busy, and a slot is empty only when nobody had a bar for it.
     """
     page = await venue.exchange.fetch_bars(series.symbol, series.timeframe, since_ms, limit)
-    now_ms = _venue_now(venue, page)
+    now_ms = await _venue_now(venue, page)
     prepared = await _prepared([page], series, now_ms)
     if _doubtful(prepared, series, settled_ms):
         again = await venue.exchange.fetch_bars(series.symbol, series.timeframe, since_ms, limit)
@@ -127,8 +127,11 @@ async def keep(venue: Venue, answer: Answer, *, fence: int) -> None:
     await venue.commit.add(series, prepared.batch, answer.covered, fence=fence, known_at=known_at)
 
 
-def _venue_now(venue: Venue, page: BarPage) -> int:
-    return page.server_ms if page.server_ms is not None else venue.server_clock.now_ms()
+async def _venue_now(venue: Venue, page: BarPage) -> int:
+    if page.server_ms is not None:
+        return page.server_ms
+    await venue.clock.keep_fresh(venue.exchange)
+    return venue.clock.now_ms()
 
 
 async def _prepared(pages: Sequence[BarPage], series: Series, now_ms: int) -> Prepared:

@@ -33,7 +33,7 @@ class Incremental:
 
     async def __call__(self, run: JobRun) -> Outcome:
         series = series_of(run.job)
-        venue = await self.venues.with_markets(run.job.exchange_id)
+        venue = await self.venues.with_markets(series.exchange_id, series.symbol)
         step = series.timeframe.ms
         while True:
             cursor = run.cursor

@@ -32,7 +32,7 @@ class Compact:
 
     async def __call__(self, run: JobRun) -> Outcome:
         merged = []
-        for series in await _collected(self.store, run):
+        for series in await collected(self.store, run):
             run.check()
             if await asyncio.to_thread(self.store.is_due, series):
                 await asyncio.to_thread(self.store.compact, series)
@@ -51,7 +51,7 @@ class TailRefresh:
     store: Store
 
     async def __call__(self, run: JobRun) -> Outcome:
-        for series in await _collected(self.store, run):
+        for series in await collected(self.store, run):
             run.check()
             await asyncio.to_thread(self.store.refresh_tail, series)
         return Again()
@@ -66,7 +66,7 @@ class FullScan:
     max_gap_pct: float = MAX_GAP_PCT
 
     async def __call__(self, run: JobRun) -> Outcome:
-        found = await _collected(self.store, run)
+        found = await collected(self.store, run)
         for series in found:
             run.check()
             await asyncio.to_thread(self.store.compact, series)
@@ -81,7 +81,7 @@ async def _judge(store: Store, series: Series, max_gap_pct: float) -> None:
     within_limit(await asyncio.to_thread(coverage, store, series), max_gap_pct)
 
 
-async def _collected(store: Store, run: JobRun) -> list[Series]:
+async def collected(store: Store, run: JobRun) -> list[Series]:
     """The series of the exchange that were not made of others, in a fixed order."""
 
     def look() -> list[Series]:

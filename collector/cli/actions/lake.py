@@ -25,6 +25,7 @@ from collector.reports.gap_rule import within_limit
 from collector.reports.missing import MissingReport
 from collector.reports.validation import Demands, inspect, unreached, with_check, with_source
 from collector.reports.validation_report import ValidationReport
+from collector.store.copies import Copies
 from collector.store.port import Swapped
 from collector.store.store import Store
 
@@ -60,7 +61,8 @@ def lake(
     """What is meant by these names. NotFound when something of it is not stored."""
     settings = asked.settings()
     exchange_id = known_exchange(exchange or settings.api.adapter)
-    store = Store(settings.data_root)
+    longer = tuple(Timeframe.parse(name) for name in settings.resample.tfs)
+    store = Store(settings.data_root, copies=Copies(longer, settings.storage.tail_days))
     frames = sorted({Timeframe.parse(known_timeframe(name)) for name in tfs})
     stored = {each.symbol for each in store.series(exchange_id)}
     symbols = stored_symbols(names, exchange_id, stored)

@@ -63,7 +63,7 @@ class Waiting:
 
         Raises what the first of them failed with, or what keeps it from being done.
         """
-        while True:
+        while job_ids:
             jobs = await self._queue.of_ids(job_ids)
             for job in jobs:
                 await self._check(job)
@@ -74,6 +74,7 @@ class Waiting:
             await self._check_connector()
             await self._see_to_it()
             await asyncio.sleep(LOOK_SECONDS)
+        return []
 
     async def _check(self, job: Job) -> None:
         error = str(job.document["stats"]["last_error"])
@@ -135,7 +136,7 @@ def progress_of_jobs() -> Iterator[Shown]:
                 description=f"{at_rest}/{len(jobs)} jobs{why}",
                 completed=done,
                 total=max(1, total),
-                rate=pace.note(time.monotonic(), done),
+                rate=max(0.0, pace.note(time.monotonic(), done)),
             )
 
         yield shown

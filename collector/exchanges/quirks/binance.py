@@ -11,6 +11,7 @@ from dataclasses import replace
 from collector.exchanges.quirks.record import BanRule, Cost, Quirks, VenueWindow
 
 _MINUTE_MS = 60_000
+_DAY_MS = 86_400_000
 _SPOT_WEIGHT = VenueWindow("weight", 6_000, _MINUTE_MS)
 _FUTURES_WEIGHT = VenueWindow("weight", 2_400, _MINUTE_MS)
 # A 403 is the web application firewall; Binance says it usually holds for five minutes.
@@ -25,7 +26,7 @@ BINANCE = Quirks(
     largest_page=1000,
     default_page=1000,
     since_zero_gives_first=True,
-    turnover_index=7,
+    turnover={"spot": 7},
     lists={"klines": (), "exchangeInfo": ("symbols",)},
     bans=(_FIREWALL,),
     banned_until=r"banned until (\d{13})",
@@ -46,6 +47,7 @@ BINANCEUSDM = replace(
     usage_headers={"x-mbx-used-weight-1m": _FUTURES_WEIGHT},
     # 499 rows for a weight of 2 are a quarter more bars a minute than 1000 rows for 5.
     default_page=499,
+    turnover={"linear": 7},
     market_types=("linear",),
 )
 
@@ -54,8 +56,9 @@ BINANCECOINM = replace(
     exchange_id="binancecoinm",
     # An open-ended request is answered with the rows nearest its end, not its start.
     since_zero_gives_first=False,
+    longest_window_ms=200 * _DAY_MS,
     # Column 7 is the volume in the base coin, and no column is in the quote currency.
-    turnover_index=None,
+    turnover={},
     market_types=("inverse",),
 )
 

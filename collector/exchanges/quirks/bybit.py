@@ -11,9 +11,8 @@ BYBIT = Quirks(
     largest_page=1000,
     default_page=1000,
     newest_first=True,
-    turnover_index=6,
     # An inverse contract is one dollar: its count of contracts is the turnover.
-    inverse_turnover_index=5,
+    turnover={"spot": 6, "linear": 6, "inverse": 5},
     lists={
         "v5/market/kline": ("result", "list"),
         "v5/market/instruments-info": ("result", "list"),

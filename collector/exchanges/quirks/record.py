@@ -61,11 +61,15 @@ class Quirks:
     """By endpoint, in the venue's own units. Anything else weighs 1."""
     usage_headers: Mapping[str, VenueWindow] = field(default_factory=dict)
     """Headers (lower case) in which the venue says what it has counted, and in which window."""
+    remaining_headers: Mapping[str, VenueWindow] = field(default_factory=dict)
+    """The same for headers that say what is left."""
 
     largest_page: int = 100
     """More bars than this in one request and the venue cuts or refuses."""
     default_page: int = 100
     """What to ask for when nobody says: the most bars for the budget."""
+    longest_window_ms: int | None = None
+    """A request may not span more than this, whatever its count of bars."""
     newest_first: bool = False
     """The order at the source. A BarPage is oldest first whatever this says."""
     since_inclusive: bool = True
@@ -74,12 +78,12 @@ class Quirks:
     """Whether the last bar may still change."""
     oldest_bars: int | None = None
     """Only this many of the latest bars are served at all."""
+    keeps_newest: bool = False
+    """Whether a full answer has lost its oldest rows: it speaks from its first row on."""
     since_zero_gives_first: bool = False
     """Whether asking from 1970 answers with the market's first bars."""
-    turnover_index: int | None = None
-    """The raw row's column of turnover in quote currency."""
-    inverse_turnover_index: int | None = None
-    """The same for inverse contracts, whose columns mean other things."""
+    turnover: Mapping[str, int | str] = field(default_factory=dict)
+    """The raw row's column of turnover in quote currency, by kind: spot, linear, inverse."""
     lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Where an endpoint's list stands in its answer. An answer without it is broken."""
 
@@ -87,10 +91,29 @@ class Quirks:
     banned_until: str | None = None
     """A pattern whose first group is the epoch ms at which a ban ends, found in the body."""
 
+    refusals: tuple[str, ...] = ()
+    """Phrases (lower case) of answers that stay as they are, whatever status they come with."""
+
     market_types: tuple[str, ...] = ()
     """What ccxt should load markets of; empty leaves it to ccxt."""
+    written: bool = True
+    """Whether somebody wrote this down. If not, answers are read with more caution."""
 
     def weight(self, endpoint: str, limit: int | None) -> int:
         """What the venue counts for a request that asks `endpoint` for `limit` rows."""
         cost = self.weights.get(endpoint)
         return 1 if cost is None else cost.of(limit)
+
+    def page(self, bar_ms: int) -> int:
+        """The most bars of `bar_ms` each that one request may ask for."""
+        if self.longest_window_ms is None:
+            return self.largest_page
+        return max(1, min(self.largest_page, self.longest_window_ms // bar_ms))
+
+    def counted(self, headers: Mapping[str, str]) -> list[tuple[VenueWindow, int]]:
+        """What an answer's headers say the venue has counted, by window."""
+        used = [(window, headers.get(name, "")) for name, window in self.usage_headers.items()]
+        left = [(window, headers.get(name, "")) for name, window in self.remaining_headers.items()]
+        return [(window, int(text)) for window, text in used if text.isdigit()] + [
+            (window, max(0, window.limit - int(text))) for window, text in left if text.isdigit()
+        ]

@@ -1,0 +1,28 @@
+"""Gate, v4."""
+
+from __future__ import annotations
+
+from collector.exchanges.quirks.record import BanRule, Quirks, VenueWindow
+
+_PERIOD_MS = 10_000
+_PUBLIC = VenueWindow("requests", 200, _PERIOD_MS)
+
+GATE = Quirks(
+    exchange_id="gate",
+    requests=_PUBLIC,
+    remaining_headers={"x-gate-ratelimit-requests-remain": _PUBLIC},
+    largest_page=1000,
+    default_page=1000,
+    # It refuses what is older than 10,000 bars. A hundred less, for the time between finding the
+    # oldest bar and asking for it.
+    oldest_bars=9_900,
+    turnover={"spot": 1, "linear": "sum"},
+    lists={
+        "candlesticks": (),
+        "{settle}/candlesticks": (),
+        "currency_pairs": (),
+        "{settle}/contracts": (),
+    },
+    bans=(BanRule(status=429, phrase="too_many_requests", wait_ms=_PERIOD_MS),),
+    market_types=("spot", "swap", "future"),
+)

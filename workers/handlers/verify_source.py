@@ -1,0 +1,192 @@
+"""`verify_source`: random bars of every series, compared with what the exchange says today.
+
+Two hundred bars of a long series are two hundred requests, more than many a budget has at once. So
+the choice is remembered by its seed, and a run that is out of tokens leaves off between two
+requests; the next one, on whatever worker, goes on there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from collector import logs
+from collector.errors import BadRequest
+from collector.jobs.job import Cursor
+from collector.jobs.schedule import Once
+from collector.market.interval import Interval
+from collector.market.timeframe import Timeframe
+from collector.reports.check import Check
+from collector.reports.source_check import Sample, neighbours
+from workers.handlers.bars import ask, keep
+from workers.handlers.registry import Again, Done, Outcome
+from workers.handlers.upkeep import collected
+
+if TYPE_CHECKING:
+    from collector.market.candles import CandleBatch
+    from collector.market.series import Series
+    from collector.reports.source_reports import SourceReports
+    from collector.store.store import Store
+    from workers.job_run import JobRun
+    from workers.venues import Venue, Venues
+
+_log = logs.get("workers.verify_source")
+
+
+@dataclass(slots=True)
+class Comparison:
+    """One series under comparison, as the job's `progress` keeps it between runs."""
+
+    seed: int
+    from_ms: int
+    to_ms: int
+    compared: int = 0
+    check: Check = field(default_factory=Check)
+
+    @classmethod
+    def from_document(cls, document: dict[str, Any]) -> Comparison:
+        return cls(
+            seed=document["seed"],
+            from_ms=document["from_ms"],
+            to_ms=document["to_ms"],
+            compared=document["compared"],
+            check=Check(document["count"], list(document["examples"])),
+        )
+
+    def document(self, series: Series) -> dict[str, Any]:
+        return {
+            "series": _name(series),
+            "seed": self.seed,
+            "from_ms": self.from_ms,
+            "to_ms": self.to_ms,
+            "compared": self.compared,
+            "count": self.check.count,
+            "examples": self.check.examples,
+        }
+
+    def sample(self, series: Series, size: int) -> Sample:
+        span = Interval(self.from_ms, self.to_ms)
+        return Sample(span, series.timeframe.ms, size, random.Random(self.seed))
+
+
+@dataclass(frozen=True, slots=True)
+class VerifySource:
+    """Goes over the series in a fixed order. A bar told otherwise today is stored as the newer."""
+
+    venues: Venues
+    store: Store
+    reports: SourceReports
+    samples: int
+
+    async def __call__(self, run: JobRun) -> Outcome:
+        venue = await self.venues.with_markets(run.job.exchange_id)
+        for series in await collected(self.store, run):
+            if not _is_done(series, run.progress.get("after")):
+                run.check()
+                await self._verify(run, venue, series)
+        counted = run.progress.get("counted") or {}
+        await run.commit(Cursor(), progress={"last": counted})
+        once = isinstance(run.job.schedule, Once)
+        return Done(cursor=Cursor(done=True)) if once else Again(cursor=Cursor())
+
+    async def _verify(self, run: JobRun, venue: Venue, series: Series) -> None:
+        comparison = await self._begun(run, series)
+        if comparison is not None:
+            try:
+                await self._compare(run, venue, series, comparison)
+            except BadRequest as error:
+                # Gone from the exchange: there is nobody to compare with.
+                _log.info("source_unknown", series=str(series), error=str(error))
+            await self.reports.write(series, comparison.check, compared=comparison.compared)
+            if not comparison.check.ok:
+                _warn(series, comparison)
+        await run.commit(
+            Cursor(page=run.cursor.page),
+            progress={"after": _name(series), "counted": _counted(run, comparison)},
+        )
+
+    async def _begun(self, run: JobRun, series: Series) -> Comparison | None:
+        """The comparison that an earlier run left, or a new one; None for a series without bars."""
+        left = run.progress.get("comparing")
+        if left is not None and left["series"] == _name(series):
+            return Comparison.from_document(left)
+        span = await asyncio.to_thread(self.store.span, series)
+        if span is None:
+            return None
+        return Comparison(random.getrandbits(32), span.from_ms, span.to_ms)
+
+    async def _compare(
+        self, run: JobRun, venue: Venue, series: Series, comparison: Comparison
+    ) -> None:
+        sample, step = comparison.sample(series, self.samples), series.timeframe.ms
+        for near in neighbours(sample.wanted, step):
+            if near[0] < run.cursor.since_ms:
+                continue
+            stored = await asyncio.to_thread(self.store.rows, series, near[0], near[-1] + step)
+            sample.add(stored)
+            held = sample.held(near)
+            if held:
+                run.check()
+                await self._ask(run, venue, series, comparison, sample, held)
+            moved = replace(run.cursor, since_ms=near[-1] + step, page=run.cursor.page + 1)
+            progress = {**run.progress, "comparing": comparison.document(series)}
+            await run.commit(moved, pages=1, progress=progress)
+
+    async def _ask(
+        self,
+        run: JobRun,
+        venue: Venue,
+        series: Series,
+        comparison: Comparison,
+        sample: Sample,
+        times: list[int],
+    ) -> None:
+        limit = (times[-1] - times[0]) // series.timeframe.ms + 1
+        answer = await ask(venue, series, times[0], limit)
+        before = comparison.check.count
+        sample.judge(comparison.check, times, _rows(answer.prepared.batch))
+        comparison.compared += len(times)
+        if comparison.check.count > before:
+            await keep(venue, answer, fence=run.fence)
+
+
+def _name(series: Series) -> list[str]:
+    return [series.symbol, series.timeframe.name]
+
+
+def _is_done(series: Series, after: list[str] | None) -> bool:
+    if after is None:
+        return False
+    symbol, timeframe = after
+    return (series.symbol, series.timeframe) <= (symbol, Timeframe.parse(timeframe))
+
+
+def _counted(run: JobRun, comparison: Comparison | None) -> dict[str, int]:
+    """What the progress of the job shows: how much was looked at so far, and how much differs."""
+    before = run.progress.get("counted") or {"series": 0, "compared": 0, "different": 0}
+    if comparison is None:
+        return before
+    return {
+        "series": before["series"] + 1,
+        "compared": before["compared"] + comparison.compared,
+        "different": before["different"] + comparison.check.count,
+    }
+
+
+def _rows(batch: CandleBatch) -> list[tuple[float, ...]]:
+    columns = (batch.ts, batch.o, batch.h, batch.l, batch.c, batch.v)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _warn(series: Series, comparison: Comparison) -> None:
+    _log.warning(
+        "source_differs",
+        exchange=series.exchange_id,
+        symbol=series.symbol,
+        timeframe=series.timeframe.name,
+        compared=comparison.compared,
+        different=comparison.check.count,
+        examples=comparison.check.examples,
+    )
