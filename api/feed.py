@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from pymongo.errors import PyMongoError
 
-from api.schemas.connectors import ConnectorView
+from api.schemas.connectors import CircuitEvent, ConnectorView
 from api.schemas.jobs import JobView
 from collector.backoff import Backoff
 from collector.connectors.connector import Connector
@@ -30,7 +30,7 @@ from collector.jobs.queue import JobQueue
 from collector.mongo.client import keeping_cancellation
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from collector.mongo.client import Database
 
@@ -39,6 +39,7 @@ MOST_HELD = 4096
 MOST_GATHERED = 1000
 OPEN_SECONDS = 5.0
 _REOPEN = Backoff(base_seconds=0.2, max_seconds=5.0)
+_GATHERED = ("jobs", "connectors", "circuits")
 _NOTICED: list[dict[str, Any]] = [
     {
         "$match": {
@@ -49,13 +50,19 @@ _NOTICED: list[dict[str, Any]] = [
             ],
         }
     },
-    {"$project": {"ns.coll": 1, "documentKey": 1}},
+    {
+        "$project": {
+            "ns.coll": 1,
+            "documentKey": 1,
+            "updateDescription.updatedFields.circuit_changed_at": 1,
+        }
+    },
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One document as it is now: `name` is job or connector, `data` its JSON."""
+    """Something as it is now: `name` is job, connector or circuit, `data` its JSON."""
 
     name: str
     key: str
@@ -101,7 +108,7 @@ class Feed:
         self._listeners: set[Listener] = set()
         self._wanted = asyncio.Event()
         self._open = asyncio.Event()
-        self._changed: dict[str, set[Any]] = {"jobs": set(), "connectors": set()}
+        self._changed: dict[str, set[Any]] = {name: set() for name in _GATHERED}
         self._closed = False
 
     @asynccontextmanager
@@ -154,7 +161,7 @@ class Feed:
                         with keeping_cancellation():
                             change = await stream.try_next()
                         if change is not None:
-                            self._changed[change["ns"]["coll"]].add(change["documentKey"]["_id"])
+                            self._gather(change)
                     # Before the stream is closed, which takes a moment: who comes now waits.
                     self._open.clear()
             except (PyMongoError, DatabaseUnavailable):
@@ -170,7 +177,8 @@ class Feed:
             await self._wanted.wait()
             await asyncio.sleep(GATHER_SECONDS)
             try:
-                for event in [*await self._jobs(), *await self._connectors()]:
+                circuits = self._take("circuits")
+                for event in [*await self._jobs(), *await self._connectors(circuits)]:
                     for listener in self._listeners:
                         listener.offer(event)
             except DatabaseUnavailable:
@@ -183,16 +191,29 @@ class Feed:
         views = [JobView.of(job) for job in await self._queue.of_ids(ids)]
         return [Event("job", view.id, view.model_dump_json().encode()) for view in views]
 
-    async def _connectors(self) -> list[Event]:
+    async def _connectors(self, circuits: list[Any]) -> list[Event]:
         ids = self._take("connectors")
-        if not ids:
+        if not ids and not circuits:
             return []
-        documents = await self._database.connectors.find({"_id": {"$in": ids}})
+        documents = await self._database.connectors.find({"_id": {"$in": [*ids, *circuits]}})
         now_ms = self._database.server_clock.now_ms()
-        views = [ConnectorView.of(Connector.from_document(each), now_ms) for each in documents]
-        return [
-            Event("connector", view.exchange_id, view.model_dump_json().encode()) for view in views
-        ]
+        events = []
+        for document in documents:
+            connector = Connector.from_document(document)
+            view = ConnectorView.of(connector, now_ms)
+            events.append(Event("connector", view.exchange_id, view.model_dump_json().encode()))
+            if document["_id"] in circuits:
+                said = CircuitEvent.of(connector, now_ms).model_dump_json().encode()
+                events.append(Event("circuit", view.exchange_id, said))
+        return events
+
+    def _gather(self, change: Mapping[str, Any]) -> None:
+        """Notes what changed. A circuit gate that moved is news of its own."""
+        key = change["documentKey"]["_id"]
+        self._changed[change["ns"]["coll"]].add(key)
+        fields = change.get("updateDescription", {}).get("updatedFields", {})
+        if "circuit_changed_at" in fields:
+            self._changed["circuits"].add(key)
 
     def _take(self, collection: str) -> list[Any]:
         changed = self._changed[collection]

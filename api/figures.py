@@ -48,6 +48,7 @@ async def _database_gauges(services: Services) -> list[GaugeMetricFamily]:
     connectors = await services.registry.all()
     return [
         *_limits(connectors, now_ms),
+        *_circuits(connectors, now_ms),
         await _jobs(services, connectors),
         await _lag(services, now_ms),
     ]
@@ -71,6 +72,21 @@ def _limits(connectors: list[Connector], now_ms: int) -> list[GaugeMetricFamily]
         until_ms = document.get("blocked_until") or 0
         banned.add_metric(labels, until_ms / 1000 if until_ms > now_ms else 0)
     return [usage, limit, reset_at, banned]
+
+
+def _circuits(connectors: list[Connector], now_ms: int) -> list[GaugeMetricFamily]:
+    """By seed 002's names, of the gate that all workers share."""
+    state = GaugeMetricFamily(
+        "circuit_state", "OPEN=0, TRIPPED=1, HALF_OPEN=2", labels=["exchange"]
+    )
+    rate = GaugeMetricFamily(
+        "circuit_err_rate_window", "Share of errors in the gate's window", labels=["exchange"]
+    )
+    for connector in connectors:
+        gate = connector.circuit(now_ms)
+        state.add_metric([connector.exchange_id], gate.state)
+        rate.add_metric([connector.exchange_id], gate.snapshot()["err_rate"])
+    return [state, rate]
 
 
 async def _jobs(services: Services, connectors: list[Connector]) -> GaugeMetricFamily:

@@ -16,7 +16,8 @@ router = APIRouter(prefix="/api/v1/events", tags=["events"])
 HEARTBEAT_SECONDS = 15.0
 _CONTENT: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "`event: job` and `event: connector`, `data` their whole JSON as in lists",
+        "description": "`event: job` and `event: connector`, `data` their whole JSON as in lists; "
+        "`event: circuit`, `data` the gate that moved",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     }
 }

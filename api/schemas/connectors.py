@@ -1,5 +1,6 @@
 """Connectors as requests and answers show them. Names are seed 004's."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -17,9 +18,12 @@ from api.schemas.fields import (
     Notes,
     Period,
 )
+from collector.connectors.circuit import DEFAULTS, CircuitSettings
 from collector.connectors.connector import Connector
 from collector.connectors.window import Window
 
+LONGEST_CIRCUIT_SEC = 86_400
+CircuitSeconds = Annotated[int, Field(ge=1, le=LONGEST_CIRCUIT_SEC), WHOLE]
 ConnectorStatus = Literal["active", "paused", "deleted"]
 AlgorithmName = Literal["sliding_window", "fixed_window"]
 
@@ -34,6 +38,19 @@ class WindowBody(Body):
 
     def window(self) -> Window:
         return Window(self.unit, self.limit, self.period_ms, self.priority_reserve)
+
+
+class CircuitBody(Body):
+    """The circuit gate's settings, by seed 002's names; what is left out stays."""
+
+    circuit_window_sec: CircuitSeconds = DEFAULTS.circuit_window_sec
+    circuit_max_err_rate_ratio: Annotated[float, Field(gt=0, le=1, strict=False)] = (
+        DEFAULTS.circuit_max_err_rate_ratio
+    )
+    circuit_min_closed_sec: CircuitSeconds = DEFAULTS.circuit_min_closed_sec
+    circuit_half_open_probe: Count = DEFAULTS.circuit_half_open_probe
+    circuit_min_events: Count = DEFAULTS.circuit_min_events
+    circuit_probe_lease_sec: CircuitSeconds = DEFAULTS.circuit_probe_lease_sec
 
 
 Windows = Annotated[list[WindowBody], Field(max_length=16)]
@@ -63,11 +80,14 @@ class NewConnector(Body):
     algorithm: AlgorithmName | None = None
     windows: Windows | None = None
     max_concurrent_jobs: Count | None = None
+    circuit: CircuitBody | None = None
     notes: Notes | None = None
 
     def overrides(self) -> dict[str, Any]:
         """The fields of `Limits` that were given."""
-        fields = self.model_dump(exclude={"exchange_id", "notes", "windows"})
+        fields = self.model_dump(exclude={"exchange_id", "notes", "windows", "circuit"})
+        if self.circuit is not None:
+            fields["circuit"] = CircuitSettings(**self.circuit.model_dump())
         if self.windows is not None:
             fields["windows"] = tuple(window.window() for window in self.windows)
         return fields
@@ -85,6 +105,7 @@ class ConnectorChange(Body):
     algorithm: AlgorithmName = "sliding_window"
     windows: Windows = Field(default_factory=list)
     max_concurrent_jobs: Count | None = Field(default=None, description="null lifts the ceiling")
+    circuit: CircuitBody = Field(default_factory=CircuitBody)
     notes: Notes | None = None
 
     def changes(self) -> dict[str, Any]:
@@ -92,6 +113,9 @@ class ConnectorChange(Body):
         fields: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
         if "windows" in fields:
             fields["windows"] = [window.window() for window in self.windows]
+        if fields.pop("circuit", None) is not None:
+            given = self.circuit.model_dump(exclude_unset=True)
+            fields |= {f"circuit.settings.{name}": value for name, value in given.items()}
         return fields
 
 
@@ -125,6 +149,44 @@ class WindowView(BaseModel):
     priority_reserve: int
 
 
+class CircuitView(BaseModel):
+    """The circuit gate: seed 002's snapshot, when a trip ends, and its settings."""
+
+    state: Literal["OPEN", "TRIPPED", "HALF_OPEN"]
+    err_rate: float
+    window_len: int = Field(description="Outcomes in the window")
+    last_transition_ts: int = Field(description="Epoch seconds; 0 before the first")
+    tripped_until: int | None = Field(description="Epoch ms")
+    settings: CircuitBody
+
+    @classmethod
+    def of(cls, connector: Connector, now_ms: int) -> Self:
+        circuit = connector.document.get("circuit") or {}
+        tripped_until = circuit.get("tripped_until") or 0
+        return cls.model_validate(
+            {
+                **connector.circuit(now_ms).snapshot(),
+                "tripped_until": tripped_until if tripped_until > now_ms else None,
+                "settings": asdict(connector.limits.circuit),
+            }
+        )
+
+
+class CircuitEvent(CircuitView):
+    """A transition, as listeners hear of it."""
+
+    exchange_id: str
+    state_from: str
+
+    @classmethod
+    def of(cls, connector: Connector, now_ms: int) -> Self:
+        return cls(
+            **CircuitView.of(connector, now_ms).model_dump(),
+            exchange_id=connector.exchange_id,
+            state_from=connector.document["circuit"]["transition"]["from"],
+        )
+
+
 class ConnectorView(BaseModel):
     """One exchange's status, limits and what it has granted. Windows and pauses are epoch ms."""
 
@@ -146,6 +208,7 @@ class ConnectorView(BaseModel):
     paused_until: int | None
     blocked_until: int | None
     blocked_reason: str | None
+    circuit: CircuitView
     granted_total: int
     denied_total: int
     last_job_run_time: datetime | None
@@ -180,6 +243,7 @@ class ConnectorView(BaseModel):
             paused_until=None if pause_over else paused_until,
             blocked_until=blocked_until if blocked else None,
             blocked_reason=document.get("blocked_reason") if blocked else None,
+            circuit=CircuitView.of(connector, now_ms),
             granted_total=document.get("granted_total") or 0,
             denied_total=document.get("denied_total") or 0,
             last_job_run_time=document.get("last_job_run_time"),

@@ -16,8 +16,19 @@ class MarketsAsked(Asked):
     cursor: Symbol | None = Field(default=None, description="`next_cursor` of the page before")
 
 
+class Epoch(BaseModel):
+    """A time during which a market was listed, and which is over."""
+
+    listed: int | None
+    delisted: int
+
+
 class MarketView(BaseModel):
-    """One market of an exchange. `delisted_at` is when it was first missing from the list."""
+    """One market of an exchange. `delisted_at` is when it was first missing from the list.
+
+    A market that came back has `relisted_ms`, since when it is listed, and `epochs`, when it was
+    before. `limits` and `precision` are as ccxt describes them.
+    """
 
     exchange_id: str
     symbol: str
@@ -30,10 +41,17 @@ class MarketView(BaseModel):
     delisted_at: int | None
     first_seen_at: int | None
     seen_at: int | None
+    relisted_ms: int | None
+    epochs: list[Epoch]
+    renamed_to: str | None
+    renamed_from: str | None
+    limits: dict[str, Any]
+    precision: dict[str, Any]
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> Self:
-        return cls.model_validate({name: document.get(name) for name in cls.model_fields})
+        told: dict[str, Any] = {"epochs": [], "limits": {}, "precision": {}, **document}
+        return cls.model_validate({name: told.get(name) for name in cls.model_fields})
 
 
 class MarketPage(BaseModel):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collector.connectors.connector import Connector
     from collector.jobs.job import Job
 
-_INSIDE = frozenset({"_id", "wake", "limiter", "unique_key", "kills"})
+_INSIDE = frozenset({"_id", "wake", "limiter", "circuit_changed_at", "unique_key", "kills"})
 
 
 def connector_facts(connector: Connector, now_ms: int) -> dict[str, Any]:
@@ -19,6 +19,7 @@ def connector_facts(connector: Connector, now_ms: int) -> dict[str, Any]:
     usages = zip(connector.all_windows, connector.usages(now_ms), strict=True)
     return {
         **_outside(connector.document),
+        "circuit": connector.circuit(now_ms).snapshot(),
         "usage": [
             {
                 "unit": window.unit,

@@ -59,14 +59,13 @@ class ConnectorPermit:
         metrics.REQUEST_SECONDS.labels(call.exchange_id, call.endpoint).observe(answer.seconds)
         probe = self._probes.pop(id(call), None)
         await self._limiter.circuit(call.exchange_id).note(answer.health, probe)
-        for header, window in self._quirks.usage_headers.items():
-            counted = answer.headers.get(header, "")
-            if counted.isdigit() and self._is_news(int(counted), window):
+        for window, counted in self._quirks.counted(answer.headers):
+            if self._is_news(counted, window):
                 await self._registry.report_usage(
                     call.exchange_id,
                     window.unit,
                     window.period_ms,
-                    int(counted),
+                    counted,
                     for_ms=window.period_ms,
                 )
 

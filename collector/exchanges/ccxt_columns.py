@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Parse = Callable[[Any], Sequence[Any]]
 
 _NUMBERS = frozenset({int, float})
+_IN_NUMBERS = b"0123456789.,+-eE"
 _PROBE = 1_700_000_000_000
 _SECOND_MS = 1_000
 _WIDTH = 7
@@ -65,10 +66,10 @@ def decode(
     rows: Sequence[Any], columns: Columns, parse: Parse
 ) -> list[tuple[float | None, ...]] | None:
     """All rows as (ts, o, h, l, c, v, t); None when they have to be parsed one by one."""
-    if set(map(type, rows)) != {list} or set(map(len, rows)) != {columns.width}:
+    if set(map(type, rows)) != {list} or len(rows[0]) != columns.width:
         return None
-    cells = tuple(zip(*rows, strict=True))
     try:
+        cells = tuple(zip(*rows, strict=True))
         times = _times(cells[columns.time], columns.time_scale)
         values = [None if at is None else _numbers(cells[at]) for at in columns.values]
     except (TypeError, ValueError, OverflowError):
@@ -89,8 +90,11 @@ def _times(column: tuple[Any, ...], scale: int) -> list[int]:
 
 
 def _numbers(column: tuple[Any, ...]) -> list[float]:
-    numbers = _read(column) if isinstance(column[0], str) else list(column)
-    if not _NUMBERS.issuperset(map(type, numbers)):
+    if isinstance(column[0], str):
+        numbers = _read(column)
+    elif _NUMBERS.issuperset(map(type, column)):
+        numbers = list(column)
+    else:
         raise TypeError("not plain numbers")
     if not math.isfinite(sum(numbers)):
         raise ValueError("not finite")
@@ -99,7 +103,11 @@ def _numbers(column: tuple[Any, ...]) -> list[float]:
 
 def _read(texts: tuple[str, ...]) -> list[Any]:
     """The numbers that the texts are, read as one JSON list: six times as fast as one by one."""
-    numbers: list[Any] = orjson.loads(f"[{','.join(texts)}]")
+    joined = ",".join(texts).encode()
+    # Whatever JSON made of other characters, ccxt has to say what it is.
+    if joined.translate(None, _IN_NUMBERS):
+        raise ValueError("not plain numbers")
+    numbers: list[Any] = orjson.loads(b"[%b]" % joined)
     if len(numbers) != len(texts):
         raise ValueError("not one number a text")
     return numbers

@@ -49,14 +49,16 @@ def sorted_error(error: Exception, quirks: Quirks, reply: Reply | None, clock: C
     rule = None if reply is None else _ban_rule(quirks, reply)
     # Where a rule tells bans from other answers of that status, ccxt's guess does not count: a
     # country that Bybit does not serve is a 403 too.
-    ruled = any(known.status == status for known in quirks.bans)
+    ruled = status >= 400 and any(known.status == status for known in quirks.bans)
     if status in _STOP or rule is not None or (isinstance(error, _BLOCKED) and not ruled):
         return ExchangeBlocked(
             venue,
             _reason(error, reply),
             retry_after_ms=_ban_ms(quirks, rule, reply, clock),
         )
-    if status >= 500 or status in _TRY_AGAIN or isinstance(error, _PASSING):
+    if reply is not None and any(phrase in reply.body.lower() for phrase in quirks.refusals):
+        return BadRequest(f"{venue} refused the request: {_reason(error, reply)}")
+    if status >= 500 or status in _TRY_AGAIN or _passing(error):
         return _unavailable(venue, error, reply, clock)
     if 400 <= status < 500 or isinstance(error, _OUR_MISTAKE):
         return BadRequest(f"{venue} refused the request: {_reason(error, reply)}")
@@ -64,6 +66,15 @@ def sorted_error(error: Exception, quirks: Quirks, reply: Reply | None, clock: C
         # With an answer in hand, anything else that went wrong went wrong in reading it.
         return _unavailable(venue, error, reply, clock)
     return error
+
+
+def _passing(error: Exception) -> bool:
+    """Whether the venue says that the trouble is its own."""
+    if isinstance(error, _PASSING):
+        return True
+    # ccxt raises this one of a bare status too, a 400 or a 404 as well, and then names the request.
+    bare = str(error).partition(" ")[2].startswith(("GET http", "POST http"))
+    return isinstance(error, ccxt.ExchangeNotAvailable) and not bare
 
 
 def retry_after_ms(reply: Reply, clock: Clock) -> int | None:

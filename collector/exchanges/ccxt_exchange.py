@@ -15,6 +15,7 @@ from collector.exchanges.ccxt_markets import markets_of
 from collector.exchanges.ccxt_page import page_of
 from collector.exchanges.ccxt_visit import Visit, entered
 from collector.exchanges.first_bar import BEFORE_ALL_MARKETS_MS, first_bar_ms
+from collector.exchanges.learnt import Learnt, from_first_row
 from collector.exchanges.quirks import quirks_for
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class CcxtExchange:
         self._loading = asyncio.Lock()
         self._listed_ms: dict[str, int | None] = {}
         self._probes: dict[tuple[str, str, int], int | None] = {}
+        self._learnt: dict[str, Learnt] = {}
 
     async def load_markets(self) -> Markets:
         """Every market, asked from the venue. An answer without any changes nothing and raises."""
@@ -81,13 +83,32 @@ class CcxtExchange:
         """At most `limit` bars that open at or after `since_ms`, in one request.
 
         Never more than the venue's largest page. Markets must be known: MarketsUnavailable else.
+        The page begins later than asked, and ends earlier, where the answer may have been cut.
         """
         self._require(symbol, timeframe)
-        size = max(1, min(limit, self.quirks.largest_page))
-        since = since_ms if self.quirks.since_inclusive else max(0, since_ms - 1)
+        learnt = self._learnt_of(symbol)
+        size = max(1, min(limit, learnt.page, self.quirks.page(timeframe.ms)))
+        end_ms = since_ms + size * timeframe.ms
+        self._refuse_too_old(timeframe, end_ms)
+        named = {"until": end_ms - 1} if self.quirks.names_end else {}
         async with self._visit() as visit:
-            rows = await self._ccxt.fetch_ohlcv(symbol, timeframe.name, since, size)
-            return page_of(self.id, rows, visit, since_ms=since_ms, limit=size)
+            rows = await self._ccxt.fetch_ohlcv(
+                symbol, timeframe.name, learnt.since(since_ms), size, named
+            )
+            page = page_of(
+                self.id,
+                rows,
+                visit,
+                since_ms=since_ms,
+                limit=size,
+                bar_ms=timeframe.ms,
+                now_ms=self._clock.wall_ms(),
+            )
+        if not self.quirks.written:
+            now_ms = self._clock.wall_ms() if page.server_ms is None else page.server_ms
+            return learnt.read(page, timeframe.ms, now_ms)
+        cut = self.quirks.keeps_newest and len(rows) >= self.quirks.largest_page
+        return from_first_row(page) if cut else page
 
     async def earliest_bar_ms(self, symbol: str, timeframe: Timeframe) -> int | None:
         """When the first bar opens; None when the venue has none.
@@ -117,13 +138,15 @@ class CcxtExchange:
 
     async def _search_first(self, symbol: str, timeframe: Timeframe) -> int | None:
         now_ms = self._clock.wall_ms()
-        page = self.quirks.largest_page
+        largest = self.quirks.largest_page
 
         async def probe(rung: Timeframe, since_ms: int) -> int | None:
             # Kept until the search ends: with a small budget it may take several turns.
             key = (symbol, rung.name, since_ms)
             if key not in self._probes:
-                self._probes[key] = _first_open(await self.fetch_bars(symbol, rung, since_ms, page))
+                self._probes[key] = _first_open(
+                    await self.fetch_bars(symbol, rung, since_ms, largest)
+                )
             return self._probes[key]
 
         served, from_ms = self._ccxt.timeframes, BEFORE_ALL_MARKETS_MS
@@ -131,14 +154,20 @@ class CcxtExchange:
         if self.quirks.oldest_bars is not None:
             # Its daily bars reach further back than its minutes, so no ladder leads to these.
             served = ()
-            from_ms = timeframe.floor(now_ms) - (self.quirks.oldest_bars - 1) * timeframe.ms
+            oldest_ms = timeframe.floor(now_ms) - (self.quirks.oldest_bars - 1) * timeframe.ms
+            from_ms = max(oldest_ms, timeframe.floor(listed or 0))
         elif listed is not None:
             from_ms = listed
             found = await probe(timeframe, timeframe.floor(listed))
             if found is not None:
                 return found
         return await first_bar_ms(
-            probe, timeframe, served=served, page=page, from_ms=from_ms, now_ms=now_ms
+            probe,
+            timeframe,
+            served=served,
+            page=lambda rung: self.quirks.page(rung.ms),
+            from_ms=from_ms,
+            now_ms=now_ms,
         )
 
     @asynccontextmanager
@@ -170,6 +199,24 @@ class CcxtExchange:
         if timeframe.name not in self._ccxt.timeframes:
             served = ", ".join(self._ccxt.timeframes)
             raise BadRequest(f"{self.id} serves no {timeframe} bars; it serves {served}")
+
+    def _learnt_of(self, symbol: str) -> Learnt:
+        """Spot and contracts of one venue may page differently."""
+        kind = str(self._ccxt.markets[symbol].get("type"))
+        exclusive = not self.quirks.since_inclusive if self.quirks.written else None
+        return self._learnt.setdefault(kind, Learnt(self.quirks.largest_page, exclusive))
+
+    def _refuse_too_old(self, timeframe: Timeframe, end_ms: int) -> None:
+        """What the venue no longer has it would answer with other bars, or with a refusal."""
+        oldest = self.quirks.oldest_bars
+        if oldest is None:
+            return
+        border_ms = timeframe.floor(self._clock.wall_ms()) - oldest * timeframe.ms
+        if end_ms <= border_ms:
+            raise BadRequest(
+                f"{self.id} serves only the latest {oldest} bars of {timeframe}; those before "
+                f"{border_ms} are not to be had as bars"
+            )
 
     def _remember_listings(self, markets: Markets) -> None:
         self._listed_ms = {market.symbol: market.listed_ms for market in markets.markets}

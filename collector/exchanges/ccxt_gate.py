@@ -8,6 +8,7 @@ answer before ccxt judges it, are all that is overridden.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,7 +18,7 @@ from ccxt.async_support.base.exchange import BaseExchange
 from ccxt.base.errors import BadResponse
 from ccxt.base.exchange import Exchange as SyncExchange
 
-from collector.errors import ExchangeUnavailable
+from collector.errors import ExchangeUnavailable, RetryLater
 from collector.exchanges.ccxt_catalog import ccxt_class
 from collector.exchanges.ccxt_columns import Columns, decode, learn
 from collector.exchanges.ccxt_errors import sorted_error
@@ -75,6 +76,8 @@ class Gate(BaseExchange):  # type: ignore[misc] # ccxt has no types
             except Exception as error:
                 found = sorted_error(error, self.desk.quirks, errand.reply, self.desk.clock)
                 failed = isinstance(found, ExchangeUnavailable)
+                if isinstance(found, RetryLater):
+                    current_visit().failure = found
                 await self._tell(errand, "bad" if failed else "unknown")
                 if found is error:
                     raise
@@ -123,7 +126,9 @@ class Gate(BaseExchange):  # type: ignore[misc] # ccxt has no types
     ) -> Any:
         """All rows, also those ccxt would drop: one without a time has to reach quarantine."""
         current_visit().raw_rows = ohlcvs
-        return self._decoded(ohlcvs, market) or super().parse_ohlcvs(ohlcvs, market, timeframe)
+        return self._decoded(ohlcvs, market) or super().parse_ohlcvs(
+            _of_one_length(ohlcvs), market, timeframe
+        )
 
     def _decoded(self, rows: Any, market: Any) -> Any:
         """The page by columns; None when ccxt has to look at every row."""
@@ -147,11 +152,17 @@ class Gate(BaseExchange):  # type: ignore[misc] # ccxt has no types
 
     def parse_ohlcv(self, ohlcv: Any, market: Any = None) -> Any:
         """The six columns and the turnover, None where the venue sends none."""
-        quirks = self.desk.quirks
-        inverse = bool(market and market.get("inverse"))
-        index = quirks.inverse_turnover_index if inverse else quirks.turnover_index
-        turnover = None if index is None else self.safe_number(ohlcv, index)
+        column = self.desk.quirks.turnover.get(_kind(market))
+        turnover = None if column is None else self.safe_number(ohlcv, column)
         return [*super().parse_ohlcv(ohlcv, market), turnover]
+
+    async def fetch_markets(self, params: Any = None) -> Any:
+        """Every part of the list or none: where ccxt makes do without one, markets would vanish."""
+        markets = await super().fetch_markets(params or {})
+        failure = current_visit().failure
+        if failure is not None:
+            raise failure
+        return markets
 
     def set_markets(self, markets: Any, currencies: Any = None) -> Any:
         """Zero markets never replace known ones."""
@@ -215,11 +226,29 @@ def _at(json: Any, path: tuple[str, ...]) -> Any:
     return json
 
 
+def _of_one_length(rows: Any) -> Any:
+    """Rows of another length than most keep their time only: their columns are not in place."""
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        return rows
+    lengths = Counter(map(len, rows)).most_common(2)
+    if len(lengths) < 2:
+        return rows
+    (usual, often), (_, next_often) = lengths
+    return [row if len(row) == usual and often > next_often else row[:1] for row in rows]
+
+
+def _kind(market: Any) -> str:
+    """What the columns of a market's bars depend on."""
+    if not market or not market.get("contract"):
+        return "spot"
+    return "inverse" if market.get("inverse") else "linear"
+
+
 def settings_for(quirks: Quirks, timeout_ms: int) -> Mapping[str, Any]:
     """ccxt's settings: its throttle in use, none of its own retries, only the markets needed."""
     options: dict[str, Any] = {"maxRetriesOnFailure": 0}
-    if quirks.market_types:
-        options["fetchMarkets"] = {"types": list(quirks.market_types)}
+    if quirks.market_options:
+        options["fetchMarkets"] = dict(quirks.market_options)
     return {
         "enableRateLimit": True,
         "timeout": timeout_ms,

@@ -3,16 +3,19 @@
 ccxt turns an answer it does not understand into `[]`. An empty page is a statement that becomes
 coverage, so it has to be found in the answer itself: the very list that ccxt picked out of it, or
 at least an empty list. Rows that are not rows make the whole answer a broken one. Single values
-that are missing pass: the pipeline quarantines them with a reason.
+that are missing pass: the pipeline quarantines them with a reason. So does a time that cannot be
+one, of 1970 or of another century: it is passed on as missing, because nobody can say whose slot
+the row was meant for.
 """
 
 from __future__ import annotations
 
-import math
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import ExchangeUnavailable
 from collector.exchanges.ccxt_errors import http_date_ms
+from collector.exchanges.first_bar import BEFORE_ALL_MARKETS_MS
 from collector.exchanges.port import BarPage
 
 if TYPE_CHECKING:
@@ -24,20 +27,40 @@ _DEEPEST = 6
 _ERROR_KEYS = frozenset({"error", "errors"})
 
 
-def page_of(exchange_id: str, parsed: Any, visit: Visit, *, since_ms: int, limit: int) -> BarPage:
-    """The page that an answer holds. Raises ExchangeUnavailable when the answer is broken."""
+def page_of(
+    exchange_id: str,
+    parsed: Any,
+    visit: Visit,
+    *,
+    since_ms: int,
+    limit: int,
+    bar_ms: int,
+    now_ms: int,
+) -> BarPage:
+    """The page that an answer holds. Raises ExchangeUnavailable when the answer is broken.
+
+    `now_ms` is our own clock, for answers that carry none.
+    """
     errand = visit.last
     rows = [row if type(row) is tuple else _row(row) for row in parsed]
     if errand is None or errand.reply is None or not _believable(rows, visit.raw_rows, errand.json):
         raise ExchangeUnavailable(f"{exchange_id}: the answer holds no bars and no empty list")
-    rows = [row for row in rows if row[0] is None or row[0] >= since_ms]
-    rows.sort(key=lambda row: math.inf if row[0] is None else row[0])
+    server_ms = http_date_ms(errand.reply.headers.get("date", ""))
+    latest_ms = (now_ms if server_ms is None else server_ms) + limit * bar_ms
+    timed = [row for row in rows if _is_time(row[0], latest_ms)]
+    untimed = [(None, *row[1:]) for row in rows if not _is_time(row[0], latest_ms)]
+    asked = [row for row in timed if row[0] is not None and row[0] >= since_ms]
+    asked.sort(key=itemgetter(0))
     return BarPage(
-        rows=tuple(rows[:limit]),
+        rows=(*asked[:limit], *untimed),
         asked_from_ms=since_ms,
         asked_limit=limit,
-        server_ms=http_date_ms(errand.reply.headers.get("date", "")),
+        server_ms=server_ms,
     )
+
+
+def _is_time(ts: float | None, latest_ms: int) -> bool:
+    return ts is not None and BEFORE_ALL_MARKETS_MS <= ts <= latest_ms
 
 
 def _row(parsed: Any) -> Row:

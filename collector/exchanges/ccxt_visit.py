@@ -20,6 +20,7 @@ from collector.exchanges.port import Answer
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
+    from collector.errors import RetryLater
     from collector.exchanges.port import Call, Health
 
 
@@ -86,6 +87,8 @@ class Visit:
 
     denial: Exception | None = None
     """What the permit raised. ccxt swallows errors in places; this one must come out."""
+    failure: RetryLater | None = None
+    """A request that may succeed later. ccxt makes do without some; a list would lack a part."""
     last: Errand | None = None
     raw_rows: Any = None
     """The rows of bars as ccxt picked them out of the answer."""

@@ -1,6 +1,6 @@
 """Finds a market's first bar where the venue does not simply tell, in a handful of requests.
 
-Such a venue answers a request with the bars of a window: `page` bars long, from `since`. So the
+Such a venue answers a request with the bars of a window: a page of bars long, from `since`. So the
 search steps through windows, twice as far each time, until one holds bars, and then halves the way
 back. It starts with daily bars, whose windows are years long, and goes down a ladder to the bars
 that were asked for; below the first rung the answer is nearly always in the first window.
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     Probe = Callable[[Timeframe, int], Awaitable[int | None]]
     """The first bar of the window at a moment: one request."""
+    Page = Callable[[Timeframe], int]
+    """How many bars long such a window is."""
 
 BEFORE_ALL_MARKETS_MS = 1_262_304_000_000  # 2010-01-01
 _RUNGS = tuple(Timeframe.parse(name) for name in ("1d", "1h", "1m"))
@@ -27,7 +29,7 @@ async def first_bar_ms(
     timeframe: Timeframe,
     *,
     served: Collection[str],
-    page: int,
+    page: Page,
     from_ms: int,
     now_ms: int,
 ) -> int | None:
@@ -36,7 +38,7 @@ async def first_bar_ms(
     for rung in ladder(timeframe, served):
         if found is None:
             return None
-        found = await _first_on_rung(probe, rung, page, rung.floor(found), now_ms)
+        found = await _first_on_rung(probe, rung, page(rung), rung.floor(found), now_ms)
     return found
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collector.market.candles import CandleBatch
-from collector.pipeline.resample import divides, resample
+from collector.pipeline.resample import divides, reduce_windows, resample
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -86,4 +86,6 @@ class _Rung:
         first = int(np.searchsorted(bars.batch.ts, longer.ts[0]))
         end = first + len(longer) * size
         self._open = bars.behind(end)
-        return Graded(longer, bars.ver[first:end].reshape(-1, size).max(axis=1))
+        newest = np.empty(len(longer), dtype=np.int32)
+        reduce_windows(np.maximum, bars.ver[first:end], size, newest)
+        return Graded(longer, newest)

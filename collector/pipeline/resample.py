@@ -7,7 +7,7 @@ that hold a gap are looked at one by one, which is again a few operations over a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -72,16 +72,16 @@ def _aggregate(whole: CandleBatch, bars: int, step_ms: int) -> CandleBatch:
     o, h, low, c, v, t = np.empty((6, windows))
     o[:] = whole.o[::bars]
     c[:] = whole.c[bars - 1 :: bars]
-    _reduce(np.maximum, whole.h, bars, h)
-    _reduce(np.minimum, whole.l, bars, low)
-    _reduce(np.add, whole.v, bars, v)
-    _reduce(np.add, whole.t, bars, t)
+    reduce_windows(np.maximum, whole.h, bars, h)
+    reduce_windows(np.minimum, whole.l, bars, low)
+    reduce_windows(np.add, whole.v, bars, v)
+    reduce_windows(np.add, whole.t, bars, t)
     ts = np.arange(whole.ts[0], whole.ts[-1] + 1, bars * step_ms)
     return CandleBatch(ts, o, h, low, c, v, t, np.zeros(windows, dtype=np.int8))
 
 
-def _reduce(
-    operation: np.ufunc, column: NDArray[np.float64], bars: int, totals: NDArray[np.float64]
+def reduce_windows(
+    operation: np.ufunc, column: NDArray[Any], bars: int, totals: NDArray[Any]
 ) -> None:
     """Every window's total. Long strides over the column beat short loops over the windows."""
     if bars == 1:

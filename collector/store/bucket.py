@@ -1,8 +1,9 @@
 """Single requests to a bucket, with a condition where one is needed: if it is the object I know.
 
 pyarrow has no words for either (docs/adr/0015). Its streams put what they have when they are
-dropped, so that half a write becomes an object. And without conditions a compaction that was frozen
-would put its file over a newer one, and a reader would be handed bytes of two files.
+dropped, so that half a write becomes an object, and read with two requests, between which an object
+may go. And without conditions a compaction that was frozen would put its file over a newer one, and
+a reader would be handed bytes of two files.
 """
 
 from __future__ import annotations
@@ -72,6 +73,12 @@ class Bucket:
         except Vanished:
             return None
         return Found(head["ETag"], head["ContentLength"], head["Metadata"].get(_TOKEN))
+
+    def read(self, key: str) -> bytes:
+        """The whole object. Raises Vanished when there is none."""
+        with translated(key):
+            data: bytes = self._client.get_object(Bucket=self._name, Key=key)["Body"].read()
+        return data
 
     def get(self, key: str, etag: str, first: int, end: int) -> bytes:
         """Bytes `[first, end)` of exactly that object. Raises Vanished when it is another one."""

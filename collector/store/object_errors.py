@@ -1,7 +1,7 @@
 """What an object store, or the way to it, has to complain about, by the reaction it asks for.
 
-Two libraries speak to it and each has its own words. Lines are made of the store's own code and
-message, never of the request: that is where keys are.
+Two libraries speak to it, botocore and pyarrow, and each has its own words. Lines are made of the
+store's own code and message, never of the request: that is where keys are.
 """
 
 from __future__ import annotations
@@ -38,8 +38,6 @@ _PASSING = frozenset(
     }
 )
 """pyarrow's names for what may be gone the next time."""
-_GONE = frozenset({"NO_SUCH_KEY", "RESOURCE_NOT_FOUND"})
-"""What it says when the object went between its two requests: the size, then the bytes."""
 _ARROW = re.compile(r"AWS Error (\w+)(?: \(HTTP status (\d+)\))?")
 
 
@@ -54,8 +52,6 @@ def translated(path: str) -> Iterator[None]:
         raise StoreError(f"{path}: no keys for the object store: set AWS_ACCESS_KEY_ID") from error
     except BotoCoreError as error:
         raise Unavailable(f"{path}: {_line(error)}") from error
-    except FileNotFoundError as error:
-        raise Vanished(f"{path} is not there") from error
     except OSError as error:
         raise _of_arrow(path, error) from error
 
@@ -76,8 +72,6 @@ def _of_arrow(path: str, error: OSError) -> CollectorError:
     found = _ARROW.search(str(error))
     if found is None or error.errno is not None:
         return StoreError(f"{path}: {error.strerror or _line(error)}")
-    if found[1] in _GONE:
-        return Vanished(f"{path} is not there")
     told = f"{path}: the object store says {_line(str(error)[found.start() :])}"
     passing = found[1] in _PASSING or (found[2] or "").startswith("5")
     return Unavailable(told) if passing else StoreError(told)

@@ -2,9 +2,9 @@
 
 An object appears whole with the request that puts it, so there is nothing to rename and nothing to
 sync. What a disk gives and an object store does not is a file that stays what it was while it is
-open, and looking and replacing in one step. Both are conditional requests here. pyarrow reads and
-lists; whatever changes the bucket is a single request, and a draft waits for its own in a local
-temporary file. docs/adr/0015 tells why.
+open, and looking and replacing in one step. Both are conditional requests here. A draft waits for
+its one request in a local temporary file. pyarrow lists, which it does faster than anyone; for the
+rest it is not careful enough. docs/adr/0015 tells what was seen.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ObjectStore:
         region = address.region or default_region()
         self.address = address
         self._faults = faults
-        self._files = _filesystem(address.endpoint, region)
+        self._lists = _filesystem(address.endpoint, region)
         self._bucket = bucket_at(address.bucket, address.endpoint, region)
         self._bucket_seen = False
 
@@ -69,9 +69,7 @@ class ObjectStore:
         return pa.PythonFile(Pinned(found.size, fetch), mode="r")
 
     def read(self, path: str) -> bytes:
-        with translated(path), self._files.open_input_stream(self._place(path)) as stream:
-            data: bytes = stream.read()
-        return data
+        return self._bucket.read(self.address.key(path))
 
     def stamp(self, path: str) -> str | None:
         found = self._bucket.find(self.address.key(path))
@@ -106,7 +104,7 @@ class ObjectStore:
     def _listed(self, folder: str, kind: pafs.FileType) -> list[str]:
         with translated(folder or self.address.bucket):
             selector = pafs.FileSelector(self._place(folder), allow_not_found=True)
-            entries = self._files.get_file_info(selector)
+            entries = self._lists.get_file_info(selector)
         if not entries and not self._bucket_seen:
             self._bucket.require()
         self._bucket_seen = True

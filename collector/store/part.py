@@ -30,6 +30,7 @@ from collector.store.coverage import Covered, counted
 from collector.store.port import Corrupt
 from collector.store.segment import (
     GROUP_SCHEMA,
+    PASSING,
     ROWS_PER_GROUP,
     SEGMENT_SCHEMA,
     Segment,
@@ -106,7 +107,7 @@ def _entry(
 
 
 def encode_page(page: Page, writer: str) -> bytes:
-    return encode(_rows([page]), _footer(page.series.exchange_id, writer, [page]))
+    return encode(_rows([page]), _footer(page.series.exchange_id, writer, [page]), PASSING)
 
 
 def encode_group(pages: Sequence[Page], writer: str) -> bytes:
@@ -116,11 +117,11 @@ def encode_group(pages: Sequence[Page], writer: str) -> bytes:
         raise ValueError(f"a group part belongs to one exchange, not to {sorted(exchanges)}")
     ordered = sorted(pages, key=_series_order)
     counts = [len(page.batch) for page in ordered]
-    symbols = np.array([page.series.symbol for page in ordered], dtype=np.object_)
-    frames = np.array([page.series.timeframe.name for page in ordered], dtype=np.object_)
-    names = [pa.array(np.repeat(each, counts), pa.string()) for each in (symbols, frames)]
+    symbols = [page.series.symbol for page in ordered]
+    frames = [page.series.timeframe.name for page in ordered]
+    names = [_repeated(each, counts) for each in (symbols, frames)]
     table = pa.Table.from_arrays([*names, *_rows(ordered).columns], schema=GROUP_SCHEMA)
-    return encode(table, _footer(exchanges.pop(), writer, ordered))
+    return encode(table, _footer(exchanges.pop(), writer, ordered), PASSING)
 
 
 def encode_rows(
@@ -131,16 +132,13 @@ def encode_rows(
 ) -> bytes:
     """One file for rows that came from parts: a table and a page a series, in the same order."""
     counts = [len(table) for table in tables]
-    names = [
-        pa.array(np.repeat(np.array(each, dtype=np.object_), counts), pa.string())
-        for each in zip(*(key for key, _ in pages), strict=True)
-    ]
+    names = [_repeated(each, counts) for each in zip(*(key for key, _ in pages), strict=True)]
     rows = pa.concat_tables(tables)
     told: dict[str, dict[str, list[Any]]] = {}
     for (symbol, timeframe), page in pages:
         told.setdefault(timeframe, {})[symbol] = [page.line()]
     table = pa.Table.from_arrays([*names, *rows.columns], schema=GROUP_SCHEMA)
-    return encode(table, _told(exchange_id, writer, told))
+    return encode(table, _told(exchange_id, writer, told), PASSING)
 
 
 def read_part(storage: Storage, path: str) -> Part:
@@ -207,6 +205,11 @@ def _rows(pages: Sequence[Page]) -> pa.Table:
     batch = CandleBatch.concat([page.batch for page in pages])
     sightings = Sightings(batch, known_at, known_at, source)
     return to_table(Versions(sightings, np.ones(len(batch), dtype=np.int32)))
+
+
+def _repeated(texts: Sequence[str], counts: Sequence[int]) -> pa.Array:
+    """Each text so many times."""
+    return pa.array(texts, pa.string()).take(pa.array(np.repeat(np.arange(len(texts)), counts)))
 
 
 def _series_order(page: Page) -> tuple[str, int, str, int]:

@@ -28,7 +28,7 @@ from tests.store_bars import BTC, ETH, at, flat, span
 if TYPE_CHECKING:
     from collector.mongo.client import Database
 
-SLOTS = 2_000 if LONG else 240
+SLOTS = 2_000 if LONG else 160
 APPENDERS, MERGERS = 2, 2
 
 

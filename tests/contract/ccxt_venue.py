@@ -16,6 +16,7 @@ from aiohttp import web
 from collector.clock import SystemClock
 from collector.exchanges.ccxt_exchange import CcxtExchange
 from collector.market.timeframe import Timeframe
+from tests.contract.dialects import DIALECTS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -77,11 +78,7 @@ class Venue:
         return web.json_response(self.recorded(request))
 
     def recorded(self, request: web.Request) -> Any:
-        name = request.path.rsplit("/", 1)[-1]
-        if name == "instruments-info":
-            status = request.query.get("status", "")
-            name = f"{name}.{status.lower() or request.query['category']}"
-        return recording(self.name, name)
+        return recording(self.name, DIALECTS[self.name].recording_for(request))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from collector.clock import ManualClock
 from collector.errors import BadRequest, ExchangeUnavailable, MarketsUnavailable
 from collector.market.timeframe import Timeframe
 from tests.contract.ccxt_venue import (
@@ -172,7 +173,7 @@ async def test_duplicates_and_disorder_pass_to_the_pipeline_in_order() -> None:
         assert page.rows == (EXPECTED[0], EXPECTED[0], EXPECTED[2])
 
 
-async def test_a_venue_without_quirks_is_held_to_its_raw_answer_too() -> None:
+async def test_a_list_without_a_fixed_place_is_looked_for_in_the_raw_answer() -> None:
     """Kraken: `[]` from ccxt is believed only when the answer itself holds the list."""
     pairs = {
         "XXBTZUSD": {
@@ -193,7 +194,8 @@ async def test_a_venue_without_quirks_is_held_to_its_raw_answer_too() -> None:
         "XXBT": {"altname": "XBT", "decimals": 10, "status": "enabled"},
         "ZUSD": {"altname": "USD", "decimals": 4, "status": "enabled"},
     }
-    async with opened("kraken", markets=False) as desk:
+    clock = ManualClock(FIRST_BAR_MS)
+    async with opened("kraken", markets=False, clock=clock) as desk:
         desk.venue.turns.extend(
             [
                 says(200, {"error": [], "result": assets}),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from collector.jobs.job import EXCHANGE_DUTIES
 from tests.integration.serving import emptied, fresh_database, know_markets, serving
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ async def test_active_jobs_keep_a_connector_unless_it_cascades(
 
 async def test_its_own_duties_do_not_keep_a_connector(client: Client, database: Database) -> None:
     await client.post(URL, {"exchange_id": "simulated"})
-    assert await database.jobs.count_documents({"status": "active"}) == 2
+    assert await database.jobs.count_documents({"status": "active"}) == len(EXCHANGE_DUTIES)
     assert (await client("DELETE", f"{URL}/simulated")).status == 200
     assert await database.jobs.count_documents({"status": "active"}) == 0
 

@@ -13,6 +13,7 @@ import pytest
 
 from collector.connectors.market_book import MarketBook
 from collector.exchanges.port import Market, Markets
+from collector.jobs.job import EXCHANGE_DUTIES
 from collector.mongo.embedded import EmbeddedMongo
 from collector.mongo.home import announced_uri
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from collector.mongo.client import Database
 
     Cli = Callable[[str], Awaitable["Ended"]]
+
+DUTIES = len(EXCHANGE_DUTIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ async def test_a_connector_from_add_to_remove(cli: Cli) -> None:
     assert (await cli("connector resume simulated --json")).facts["status"] == "active"
     # Its own duties do not stand in the way.
     removed = (await cli("connector remove simulated --json")).facts
-    assert (removed["status"], removed["jobs_removed"]) == ("deleted", 2)
+    assert (removed["status"], removed["jobs_removed"]) == ("deleted", DUTIES)
     gone = await cli("connector show simulated")
     assert (gone.code, gone.out) == (3, "")
     assert gone.err.startswith("E_API: there is no connector 'simulated': collector connector add")
@@ -126,7 +129,9 @@ async def test_the_short_way_and_the_life_of_a_job(cli: Cli) -> None:
     assert partly.code == 3
     assert [item["status"] for item in json.loads(partly.out)["items"]] == ["deleted"] * 2
     assert partly.err == f"E_API: there is no job {'0' * 24}\n"
-    assert (await cli("connector remove simulated --cascade --json")).facts["jobs_removed"] == 8
+    assert (await cli("connector remove simulated --cascade --json")).facts[
+        "jobs_removed"
+    ] == 6 + DUTIES
 
 
 async def test_one_job_by_hand_and_what_is_refused(cli: Cli, database: Database) -> None:
@@ -158,7 +163,7 @@ async def test_status_and_empty_states(cli: Cli) -> None:
     assert jobs.out == "no jobs yet: collector add binance BTC/USDT\n"
     await cli("add simulated BTC/USDT")
     facts = (await cli("status --json")).facts
-    assert facts["jobs"] == {"queued": 4}
+    assert facts["jobs"] == {"queued": 2 + DUTIES}
     assert facts["connectors"][0]["lag"] == {"bars": 0, "timeframe": "1m"}
     assert facts["backfills"]["jobs"] == 1
     assert facts["workers"] == []

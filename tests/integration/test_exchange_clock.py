@@ -6,6 +6,8 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from collector.clock import SystemClock
 from collector.exchanges.ccxt_exchange import CcxtExchange
 from collector.exchanges.simulated.faults.answers import ServerError
@@ -16,8 +18,6 @@ from workers.exchange_clock import ExchangeClock
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from collector.exchanges.port import BarPage
     from collector.mongo.client import Database
@@ -90,10 +90,12 @@ def without_a_date(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(CcxtExchange, "fetch_bars", undated)
 
 
+@pytest.mark.parametrize("dated", [True, False])
 async def test_a_bar_is_closed_by_the_exchanges_clock_and_not_by_ours(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dated: bool
 ) -> None:
-    without_a_date(monkeypatch)
+    if not dated:
+        without_a_date(monkeypatch)
     async with collecting(database, tmp_path) as c:
         c.exchange.offset_ms = BEHIND_MS
         now_ms = c.exchange.now_ms()

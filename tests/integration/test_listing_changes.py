@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from collector.backoff import Backoff
+from collector.clock import SystemClock
+from collector.connectors.market_book import MarketBook
 from collector.exchanges.ccxt_exchange import CcxtExchange
 from collector.jobs.freezing import Freezing, Frozen
 from collector.jobs.job import Cursor
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from collector.exchanges.port import BarPage
+    from collector.exchanges.port import Answer, BarPage, Call
     from collector.jobs.job import Job
     from collector.mongo.client import Database, Document
 
@@ -161,8 +163,7 @@ async def test_a_job_that_was_running_keeps_the_reason_when_its_worker_lets_go(
     async with collecting(database, tmp_path, config=CONFIG) as c:
         job = await c.job("count", params={"steps": 10_000, "step_ms": 10})
         await c.until(job, lambda job: job.cursor.page > 0)
-        (frozen,) = await Freezing(database).freeze("simulated", SYMBOL, Frozen.DELISTED, "gone")
-        assert frozen.state is State.RUNNING
+        await Freezing(database).freeze("simulated", SYMBOL, Frozen.DELISTED, "gone")
         found = await c.until(job, lambda job: job.state is State.IDLE)
         assert (found.status, found.document["waiting_for"]) == (Status.PAUSED, "delisted")
         thawed = await Freezing(database).thaw(job.id)
@@ -275,13 +276,25 @@ async def test_a_renamed_symbol_goes_on_under_its_new_name(
         assert len(old_bars) >= len(stored)
 
 
-async def test_a_symbol_listed_later_is_known_to_a_worker_that_was_there_before(
+class AnyTime:
+    """A permit that always permits."""
+
+    async def before(self, call: Call) -> None:
+        pass
+
+    async def after(self, answer: Answer) -> None:
+        pass
+
+
+async def test_a_symbol_that_another_worker_heard_of_is_known_to_this_one(
     database: Database, tmp_path: Path
 ) -> None:
     async with collecting(database, tmp_path, config=CONFIG) as c:
         await live(c, minute(c, 5))
         c.exchange.rename(SYMBOL, NEW)
-        done = await refreshed(c)
-        assert done.state is State.IDLE
+        urls = {"simulated": c.exchange.url}
+        other = CcxtExchange("simulated", AnyTime(), clock=SystemClock(), urls=urls)
+        await MarketBook(database).save(await other.load_markets())
+        await other.close()
         job = await c.job("ohlcv_incremental", symbol=NEW, cursor=Cursor(since_ms=minute(c, 5)))
         await c.until(job, lambda job: job.document["stats"]["success"] >= 1)

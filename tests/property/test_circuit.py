@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -305,7 +305,12 @@ def test_the_gate_in_mongodb_is_the_same_gate(mongo_uri: str, database_name: str
             runner.run(migrations.up(database))
             run_state_machine_as_test(  # type: ignore[no-untyped-call]
                 SharedGate,
-                settings=settings(max_examples=30, stateful_step_count=40, deadline=None),
+                settings=settings(
+                    max_examples=30,
+                    stateful_step_count=40,
+                    deadline=None,
+                    phases=[Phase.reuse, Phase.generate],  # shrinking takes minutes here
+                ),
             )
         finally:
             runner.run(database.raw.client.drop_database(database_name))

@@ -288,7 +288,7 @@ def test_answers_that_arrive_late_never_beat_newer_ones(
         lived_through(World(Lake(root), list(moments)), story, versions=False)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(stories)
 def test_an_object_store_tells_the_same(bucket: Lake, story: list[Any]) -> None:
     """tests/acceptance/test_object_store.py has more of these."""

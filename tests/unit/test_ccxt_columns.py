@@ -77,3 +77,29 @@ def test_rows_of_other_shapes_are_left_to_ccxt() -> None:
     assert decode([*rows, {"t": 1}], columns, parse) is None
     assert learn({"t": 1}, parse) is None
     assert learn([], parse) is None
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        *("5", "5.0", "1e-8", "1E3", "-0.0", "0.1", "123456789.123456789", "18446744073709551616"),
+        *("1,2", "[1", '"5"', "1_000", "0x10", " 7", "007", ".5", "5.", "+5", "true", "null"),
+    ],
+)
+def test_a_cell_is_read_as_ccxt_reads_it_or_left_to_ccxt(cell: str) -> None:
+    parse = parser("binance", 7)
+    rows = [binance_row(at) for at in range(3)]
+    columns = learn(rows[0], parse)
+    assert columns is not None
+    rows[1][4] = cell
+    decoded = decode(rows, columns, parse)
+    assert decoded is None or decoded == [tuple(parse(row)) for row in rows]
+
+
+def test_a_comma_in_one_cell_and_nothing_in_another_do_not_make_two_numbers() -> None:
+    parse = parser("binance", 7)
+    rows = [binance_row(at) for at in range(4)]
+    columns = learn(rows[0], parse)
+    assert columns is not None
+    rows[1][4], rows[2][4] = "1,2", ""
+    assert decode(rows, columns, parse) is None

@@ -24,11 +24,11 @@ def test_one_request_leaves_and_only_when_it_was_announced() -> None:
 async def test_an_answer_counts_from_its_token() -> None:
     errand = Errand(CALL, granted)
     await errand.buy()
-    assert errand.answer(3.5).seconds == 2.5
-    assert errand.answer(3.5).status == 0
+    assert errand.answer(3.5, "good").seconds == 2.5
+    assert errand.answer(3.5, "good").status == 0
     errand.reply = Reply(200, {"date": "now"})
-    assert errand.answer(3.5).status == 200
-    assert errand.answer(3.5).headers == {"date": "now"}
+    assert errand.answer(3.5, "good").status == 200
+    assert errand.answer(3.5, "good").headers == {"date": "now"}
 
 
 async def test_a_visit_lets_go_of_what_it_heard() -> None:

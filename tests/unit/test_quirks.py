@@ -9,10 +9,35 @@ import pytest
 
 from collector.errors import ConfigError
 from collector.exchanges.quirks import Cost, Quirks, VenueWindow, quirks_for
-from collector.exchanges.quirks.lookup import request_window
+from collector.exchanges.quirks.lookup import WRITTEN_DOWN, request_window
 from collector.exchanges.registry import known_exchanges
 
-WRITTEN_DOWN = ["binance", "binanceusdm", "binancecoinm", "bybit", "simulated"]
+LISTED = {
+    "binance",
+    "binanceusdm",
+    "binancecoinm",
+    "bitfinex",
+    "bitget",
+    "bitstamp",
+    "bybit",
+    "coinbase",
+    "gate",
+    "htx",
+    "kraken",
+    "kucoin",
+    "mexc",
+    "okx",
+}
+BARS = {
+    "binance": "klines",
+    "binanceusdm": "klines",
+    "binancecoinm": "klines",
+    "bitfinex": "candles/trade:{timeframe}:{symbol}/hist",
+    "kucoin": "market/candles",
+    "mexc": "klines",
+    "okx": "market/history-candles",
+}
+"""The endpoint of bars, where requests weigh differently."""
 
 
 def test_binance_counts_weight_and_requests() -> None:
@@ -33,14 +58,62 @@ def test_futures_charge_by_the_page(exchange_id: str, limit: int | None, weight:
     assert quirks_for(exchange_id).weight("klines", limit) == weight
 
 
-def test_the_default_page_of_futures_gives_the_most_bars_a_minute() -> None:
-    quirks = quirks_for("binanceusdm")
+@pytest.mark.parametrize("exchange_id", BARS)
+def test_the_default_page_gives_the_most_bars_for_the_budget(exchange_id: str) -> None:
+    quirks = quirks_for(exchange_id)
 
     def bars_a_minute(page: int) -> float:
-        return page * quirks.windows[0].limit / quirks.weight("klines", page)
+        return page * quirks.windows[0].limit / quirks.weight(BARS[exchange_id], page)
 
     best = max(range(1, quirks.largest_page + 1), key=bars_a_minute)
-    assert quirks.default_page == best == 499
+    assert quirks.default_page == best
+
+
+def test_futures_ask_for_499() -> None:
+    assert quirks_for("binanceusdm").default_page == 499
+
+
+def test_every_listed_exchange_has_a_record() -> None:
+    assert set(WRITTEN_DOWN) == LISTED | {"simulated"}
+
+
+@pytest.mark.parametrize(
+    ("exchange_id", "page", "oldest"),
+    [
+        ("binance", 1000, None),
+        ("bitfinex", 10_000, None),
+        ("bitget", 200, None),
+        ("bitstamp", 1000, None),
+        ("bybit", 1000, None),
+        ("coinbase", 300, None),
+        ("gate", 1000, 9_900),
+        ("htx", 1000, None),
+        ("kraken", 720, 720),
+        ("kucoin", 1500, None),
+        ("mexc", 500, None),
+        ("okx", 300, None),
+    ],
+)
+def test_pages_as_measured(exchange_id: str, page: int, oldest: int | None) -> None:
+    quirks = quirks_for(exchange_id)
+    assert (quirks.largest_page, quirks.oldest_bars) == (page, oldest)
+
+
+def test_a_window_of_days_limits_the_page_of_long_bars() -> None:
+    quirks = quirks_for("binancecoinm")
+    assert quirks.page(60_000) == 1000
+    assert quirks.page(86_400_000) == 200
+    assert quirks.page(7 * 86_400_000) == 28
+    assert quirks_for("bitget").page(1_000 * 86_400_000) == 1
+
+
+def test_headers_say_what_was_counted_or_what_is_left() -> None:
+    binance, kucoin = quirks_for("binance"), quirks_for("kucoin")
+    assert binance.counted({"x-mbx-used-weight-1m": "57"}) == [(binance.windows[0], 57)]
+    assert kucoin.counted({"gw-ratelimit-remaining": "1988"}) == [(kucoin.windows[0], 12)]
+    assert kucoin.counted({"gw-ratelimit-remaining": "9999"}) == [(kucoin.windows[0], 0)]
+    assert kucoin.counted({"gw-ratelimit-remaining": "many"}) == []
+    assert kucoin.counted({}) == []
 
 
 def test_bybit_counts_requests() -> None:
@@ -77,19 +150,22 @@ def check(quirks: Quirks) -> None:
         assert window.limit >= 1, quirks.exchange_id
         assert window.period_ms >= 1, quirks.exchange_id
     assert 1 <= quirks.default_page <= quirks.largest_page, quirks.exchange_id
-    assert all(name == name.lower() for name in quirks.usage_headers)
-    assert set(quirks.usage_headers.values()) <= {quirks.requests, *quirks.windows}
+    headers = {**quirks.usage_headers, **quirks.remaining_headers}
+    assert all(name == name.lower() for name in headers)
+    assert set(headers.values()) <= {quirks.requests, *quirks.windows}
+    assert all(phrase == phrase.lower() for phrase in quirks.refusals)
+    weight = min((w.limit for w in quirks.windows if w.unit == "weight"), default=1)
+    assert all(0 < cost.weight <= weight for cost in quirks.weights.values()), "it would never fit"
     assert all(rule.phrase == rule.phrase.lower() for rule in quirks.bans)
     assert quirks.banned_until is None or re.compile(quirks.banned_until).groups == 1
 
 
 def test_an_exchange_without_a_record_takes_ccxts_figures() -> None:
-    kraken = quirks_for("kraken")
-    assert kraken.requests == VenueWindow("requests", 1, 1_000)
-    assert (kraken.largest_page, kraken.oldest_bars) == (720, 720)
-    assert quirks_for("mexc").largest_page == 500, "measured; ccxt says 1000"
-    assert quirks_for("bitget").largest_page == 200
-    assert quirks_for("kraken") is kraken
+    poloniex = quirks_for("poloniex")
+    assert poloniex.requests == VenueWindow("requests", 200, 1_000)
+    assert poloniex.largest_page == 500
+    assert not poloniex.written
+    assert quirks_for("poloniex") is poloniex
 
 
 @pytest.mark.parametrize(

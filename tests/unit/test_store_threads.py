@@ -52,7 +52,9 @@ def test_readers_see_everything_that_was_durable_before_they_looked(lake: Lake) 
             ts = rows["ts"].to_pylist()
             assert ts == [at(slot) for slot in range(len(ts))]
             assert len(ts) >= known
-            assert not any(rows["is_gap"].to_pylist())
+            # Pages and groups are listed one after the other: what came in between may show a
+            # later slot before an earlier one.
+            assert not any(rows["is_gap"].to_pylist()[:known])
             looks += 1
         return looks
 

@@ -21,6 +21,7 @@ from collector.jobs.job import Cursor, JobSpec
 from collector.jobs.states import State, Status
 from collector.market.candles import CandleBatch
 from collector.market.interval import Interval
+from collector.market.series import Series
 from workers.handlers.bars import ask, keep, series_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collector.jobs.freezing import Freezing
     from collector.jobs.job import Job
     from collector.jobs.queue import JobQueue
-    from collector.market.series import Series
     from collector.mongo.client import Document
     from workers.job_run import JobRun
     from workers.venues import Venue, Venues
@@ -89,7 +89,7 @@ class Listings:
                 # An exchange that has forgotten the market cannot tell its last bars.
                 with suppress(BadRequest):
                     await _asked(run, venue, series_of(job), job.cursor.since_ms, left_ms)
-        await _end_calendars(venue, exchange_id, symbol)
+        await _end_calendars(venue, market)
         _say(Kind.DELISTED, market, jobs=len(jobs))
 
     async def _relisted(self, run: JobRun, venue: Venue, market: Document) -> None:
@@ -109,7 +109,7 @@ class Listings:
         for job in jobs:
             if job.type in (LIVE, "ohlcv_backfill"):
                 await self._go_on(job, now)
-        await _end_calendars(venue, exchange_id, symbol)
+        await _end_calendars(venue, market)
         _say(Kind.RENAMED, market, jobs=len(jobs), renamed_to=now)
 
     async def _go_on(self, job: Job, symbol: str) -> None:
@@ -178,10 +178,11 @@ async def _bridged(run: JobRun, venue: Venue, job: Job, market: Document) -> int
     return max(since_ms, back_ms)
 
 
-async def _end_calendars(venue: Venue, exchange_id: str, symbol: str) -> None:
+async def _end_calendars(venue: Venue, market: Document) -> None:
     def end() -> None:
-        for series in venue.store.series(exchange_id):
-            if series.symbol == symbol and venue.store.holds(series):
+        for timeframe in market["timeframes"]:
+            series = Series.of(market["exchange_id"], market["symbol"], timeframe)
+            if venue.store.holds(series):
                 venue.store.freeze(series)
 
     await asyncio.to_thread(end)

@@ -100,6 +100,7 @@ async def shown(asked: Asked, exchange_id: str) -> Answer:
         ("limits", budget_words(connector)),
         ("used now", used_words(connector, now_ms)),
         ("algorithm", connector.limits.algorithm),
+        ("circuit", connector.circuit(now_ms).state.name),
         ("jobs at a time", connector.limits.max_concurrent_jobs or "no limit"),
         ("tokens", f"{document['granted_total']:,} granted, {document['denied_total']:,} denied"),
         ("jobs", f"{document['jobs_count']:,}, {document['active_jobs_count']:,} active"),

@@ -30,7 +30,7 @@ BINANCE = Quirks(
     lists={"klines": (), "exchangeInfo": ("symbols",)},
     bans=(_FIREWALL,),
     banned_until=r"banned until (\d{13})",
-    market_types=("spot",),
+    market_options={"types": ["spot"]},
 )
 
 BINANCEUSDM = replace(
@@ -48,7 +48,7 @@ BINANCEUSDM = replace(
     # 499 rows for a weight of 2 are a quarter more bars a minute than 1000 rows for 5.
     default_page=499,
     turnover={"linear": 7},
-    market_types=("linear",),
+    market_options={"types": ["linear"]},
 )
 
 BINANCECOINM = replace(
@@ -59,7 +59,7 @@ BINANCECOINM = replace(
     longest_window_ms=200 * _DAY_MS,
     # Column 7 is the volume in the base coin, and no column is in the quote currency.
     turnover={},
-    market_types=("inverse",),
+    market_options={"types": ["inverse"]},
 )
 
 SIMULATED = replace(BINANCE, exchange_id="simulated")

@@ -15,6 +15,7 @@ BITGET = Quirks(
     largest_page=200,
     default_page=200,
     longest_window_ms=90 * _DAY_MS,
+    keeps_newest=True,
     turnover={"spot": 7, "linear": 6},
     lists={
         "v2/spot/market/candles": ("data",),
@@ -25,5 +26,5 @@ BITGET = Quirks(
         "v2/mix/market/contracts": ("data",),
     },
     bans=(BANNED_BY_CLOUDFLARE,),
-    market_types=("spot", "swap"),
+    market_options={"types": ["spot", "swap"]},
 )

@@ -19,5 +19,5 @@ BYBIT = Quirks(
     },
     bans=(BanRule(status=403, phrase="access too frequent", wait_ms=600_000),),
     # Options have no bars, and asking for them costs six requests.
-    market_types=("spot", "linear", "inverse"),
+    market_options={"types": ["spot", "linear", "inverse"]},
 )

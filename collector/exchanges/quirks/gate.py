@@ -24,5 +24,5 @@ GATE = Quirks(
         "{settle}/contracts": (),
     },
     bans=(BanRule(status=429, phrase="too_many_requests", wait_ms=_PERIOD_MS),),
-    market_types=("spot", "swap", "future"),
+    market_options={"types": ["spot", "swap", "future"]},
 )

@@ -1,4 +1,8 @@
-"""HTX: spot, and contracts."""
+"""HTX, spot.
+
+Its contracts are left out: a request that names a size is answered with the latest bars, whatever
+start it names, so that history cannot be asked for through ccxt page by page.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,10 @@ HTX = Quirks(
     requests=VenueWindow("requests", 10, 1_000),
     largest_page=1000,
     default_page=1000,
-    turnover={"spot": "vol", "linear": "trade_turnover"},
-    lists={
-        "market/history/candles": ("data",),
-        "linear-swap-ex/market/history/kline": ("data",),
-        "swap-ex/market/history/kline": ("data",),
-        "market/history/kline": ("data",),
-        "v1/common/symbols": ("data",),
-    },
+    names_end=True,
+    newest_first=True,
+    turnover={"spot": "vol"},
+    lists={"market/history/candles": ("data",), "v1/common/symbols": ("data",)},
     bans=(BANNED_BY_CLOUDFLARE,),
+    market_options={"types": {"spot": True, "linear": False, "inverse": False}},
 )

@@ -15,7 +15,6 @@ KUCOIN = Quirks(
     weights={
         "market/candles": Cost(3),
         "symbols": Cost(4),
-        "market/allTickers": Cost(15),
         "currencies": Cost(3),
         "timestamp": Cost(3),
     },
@@ -32,5 +31,6 @@ KUCOIN = Quirks(
         BanRule(status=403, phrase="exceeded the access frequency", wait_ms=300_000),
         BANNED_BY_CLOUDFLARE,
     ),
-    market_types=("spot",),
+    # Fees come from all tickers, a weight of 15, and nobody here looks at them.
+    market_options={"types": ["spot"], "fetchTickersFees": False},
 )

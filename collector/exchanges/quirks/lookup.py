@@ -7,20 +7,46 @@ from functools import cache
 from typing import Any
 
 from collector.exchanges.quirks.binance import BINANCE, BINANCECOINM, BINANCEUSDM, SIMULATED
+from collector.exchanges.quirks.bitfinex import BITFINEX
+from collector.exchanges.quirks.bitget import BITGET
+from collector.exchanges.quirks.bitstamp import BITSTAMP
 from collector.exchanges.quirks.bybit import BYBIT
-from collector.exchanges.quirks.pages import PAGE_RULES, PageRule
+from collector.exchanges.quirks.cloudflare import BANNED_BY_CLOUDFLARE
+from collector.exchanges.quirks.coinbase import COINBASE
+from collector.exchanges.quirks.gate import GATE
+from collector.exchanges.quirks.htx import HTX
+from collector.exchanges.quirks.kraken import KRAKEN
+from collector.exchanges.quirks.kucoin import KUCOIN
+from collector.exchanges.quirks.mexc import MEXC
+from collector.exchanges.quirks.okx import OKX
 from collector.exchanges.quirks.record import Quirks, VenueWindow
 
-_WRITTEN_DOWN = {
-    quirks.exchange_id: quirks for quirks in (BINANCE, BINANCEUSDM, BINANCECOINM, BYBIT, SIMULATED)
-}
+_RECORDS = (
+    BINANCE,
+    BINANCEUSDM,
+    BINANCECOINM,
+    BITFINEX,
+    BITGET,
+    BITSTAMP,
+    BYBIT,
+    COINBASE,
+    GATE,
+    HTX,
+    KRAKEN,
+    KUCOIN,
+    MEXC,
+    OKX,
+    SIMULATED,
+)
+WRITTEN_DOWN = {quirks.exchange_id: quirks for quirks in _RECORDS}
+"""The exchanges that have a record, which the contract suite holds each to."""
 _SECOND_MS = 1_000
 _MODEST_PAGE = 100
 
 
 def quirks_for(exchange_id: str) -> Quirks:
     """The exchange's quirks. Raises ConfigError when there is no such exchange."""
-    written = _WRITTEN_DOWN.get(exchange_id)
+    written = WRITTEN_DOWN.get(exchange_id)
     return written if written is not None else _derived(exchange_id)
 
 
@@ -29,13 +55,14 @@ def _derived(exchange_id: str) -> Quirks:
     from collector.exchanges.ccxt_catalog import ccxt_class
 
     venue = ccxt_class(exchange_id)()
-    rule = PAGE_RULES.get(exchange_id) or PageRule(_largest_page(venue.features))
+    page = _largest_page(venue.features)
     return Quirks(
         exchange_id=exchange_id,
         requests=request_window(float(venue.rateLimit)),
-        largest_page=rule.largest_page,
-        default_page=rule.largest_page,
-        oldest_bars=rule.oldest_bars,
+        largest_page=page,
+        default_page=page,
+        bans=(BANNED_BY_CLOUDFLARE,),
+        written=False,
     )
 
 

@@ -22,6 +22,8 @@ MEXC = Quirks(
     # Its documentation says 1000; 500 come.
     largest_page=500,
     default_page=500,
+    # Contracts are asked from a start to now, and of too much the answer may be the newest part.
+    keeps_newest=True,
     turnover={"spot": 7},
     lists={"klines": (), "exchangeInfo": ("symbols",), "kline/{symbol}": ("data", "time")},
     # The web application firewall.

@@ -31,5 +31,5 @@ OKX = Quirks(
     },
     bans=(BanRule(status=429, phrase="50011", wait_ms=_PERIOD_MS), BANNED_BY_CLOUDFLARE),
     # Options have no bars worth keeping, and asking for them costs two requests.
-    market_types=("spot", "swap", "future"),
+    market_options={"types": ["spot", "swap", "future"]},
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,6 +70,8 @@ class Quirks:
     """What to ask for when nobody says: the most bars for the budget."""
     longest_window_ms: int | None = None
     """A request may not span more than this, whatever its count of bars."""
+    names_end: bool = False
+    """Whether a request has to say where its window ends: of an open one the newest bars come."""
     newest_first: bool = False
     """The order at the source. A BarPage is oldest first whatever this says."""
     since_inclusive: bool = True
@@ -94,8 +96,8 @@ class Quirks:
     refusals: tuple[str, ...] = ()
     """Phrases (lower case) of answers that stay as they are, whatever status they come with."""
 
-    market_types: tuple[str, ...] = ()
-    """What ccxt should load markets of; empty leaves it to ccxt."""
+    market_options: Mapping[str, Any] = field(default_factory=dict)
+    """ccxt's own options of loading markets, such as of which types; the rest is left to it."""
     written: bool = True
     """Whether somebody wrote this down. If not, answers are read with more caution."""
 

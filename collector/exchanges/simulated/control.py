@@ -1,4 +1,4 @@
-"""The exchange's back door, /sim: faults, journal and truth. Never counted and never faulty."""
+"""The exchange's back door, /sim: faults, listings, journal, truth. Never counted, never faulty."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from aiohttp import web
 
 from collector.exchanges.simulated.ask import VenueError
 from collector.exchanges.simulated.faults.catalogue import parse_faults
+from collector.exchanges.simulated.relisting import changed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -22,10 +23,13 @@ _ARROW = "application/vnd.apache.arrow.stream"
 
 
 class Control:
-    """Answers /sim/faults, /sim/journal, /sim/summary and /sim/truth."""
+    """Answers /sim/faults, /sim/listings, /sim/journal, /sim/summary and /sim/truth."""
 
-    def __init__(self, venue: Venue, faults: FaultBook, journal: Journal) -> None:
+    def __init__(
+        self, venue: Venue, faults: FaultBook, journal: Journal, now_ms: Callable[[], int]
+    ) -> None:
         self._venue = venue
+        self._now_ms = now_ms
         self._faults = faults
         self._journal = journal
         self._routes: dict[tuple[str, str], Callable[[web.BaseRequest], Awaitable[Any]]] = {
@@ -33,6 +37,7 @@ class Control:
             ("POST", "faults"): self._add_faults,
             ("PUT", "faults"): self._replace_faults,
             ("DELETE", "faults"): self._remove_faults,
+            ("POST", "listings"): self._change_listings,
             ("GET", "journal"): self._read_journal,
             ("DELETE", "journal"): self._clear_journal,
             ("GET", "summary"): self._summary,
@@ -67,6 +72,13 @@ class Control:
         else:
             self._faults.clear()
         return {"faults": self._faults.listing()}
+
+    async def _change_listings(self, request: web.BaseRequest) -> Any:
+        asked = orjson.loads(await request.read())
+        if not isinstance(asked, dict):
+            raise ValueError("an object is expected")
+        self._venue.list_anew(changed(self._venue.truth.listings, asked, self._now_ms()))
+        return {"symbols": [listing.symbol for listing in self._venue.truth.listings]}
 
     async def _read_journal(self, request: web.BaseRequest) -> Any:
         since = int(request.query.get("since", 0))

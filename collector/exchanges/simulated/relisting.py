@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from collector.exchanges.simulated.listing import MINUTE_MS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from collector.exchanges.simulated.listing import Listing
 
 Listings = tuple["Listing", ...]
@@ -35,6 +37,23 @@ def renamed(listings: Listings, symbol: str, to: str) -> Listings:
     if not base or not quote:
         raise ValueError(f"{to!r} is not a symbol like BTC/USDT")
     return _with(listings, found, replace(found, base=base, quote=quote, code=found.id))
+
+
+def changed(listings: Listings, asked: Mapping[str, Any], now_ms: int) -> Listings:
+    """Does what a JSON object asks for; ValueError when it asks for something else.
+
+    `{"op": "delist", "symbol": "BTC/USDT", "at_ms": ..., "hidden": true}`, with `at_ms` for another
+    moment than now; `relist` likewise; `{"op": "rename", "symbol": ..., "to": ...}`.
+    """
+    operation, symbol = asked.get("op"), str(asked.get("symbol"))
+    at_ms = int(asked.get("at_ms", now_ms))
+    if operation == "delist":
+        return delisted(listings, symbol, at_ms, hidden=bool(asked.get("hidden")))
+    if operation == "relist":
+        return relisted(listings, symbol, at_ms)
+    if operation == "rename":
+        return renamed(listings, symbol, str(asked.get("to")))
+    raise ValueError(f"op {operation!r} is not one of delist, relist, rename")
 
 
 def _found(listings: Listings, symbol: str) -> Listing:

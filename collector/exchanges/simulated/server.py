@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from email.utils import formatdate
 from typing import TYPE_CHECKING, Self
 from urllib.parse import parse_qsl
 
@@ -67,7 +68,7 @@ class SimulatedExchange:
         self.faults.add(*faults)
         self.gate = Gate(limit or Limit())
         self._venue = Venue(tuple(listings() if listed is None else listed), seed, self.faults)
-        self._control = Control(self._venue, self.faults, self.journal)
+        self._control = Control(self._venue, self.faults, self.journal, self.now_ms)
         self._weights = (0, 0)
         self._closing = asyncio.Event()
         self._runner: web.ServerRunner | None = None
@@ -167,6 +168,8 @@ class SimulatedExchange:
             "X-MBX-USED-WEIGHT-1M": str(used),
             **outcome.headers,
         }
+        if self.offset_ms:
+            headers["Date"] = formatdate(self.now_ms() / 1000, usegmt=True)
         if outcome.ending == "whole":
             return web.Response(body=outcome.body, status=outcome.status, headers=headers)
         headers["Content-Length"] = str(len(outcome.body))

@@ -1,0 +1,41 @@
+"""KuCoin, spot: newest first; open, close, high, low; seconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.contract.dialects.dialect import Asked, Dialect, number, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from aiohttp import web
+
+    from tests.contract.dialects.dialect import Bar
+
+
+def asked(request: web.Request, frame: Any, now_ms: int) -> Asked:
+    return Asked(
+        timeframe=frame(request.query["type"]),
+        from_ms=number(request, "startAt", 0) * 1000,
+        to_ms=number(request, "endAt", 0) * 1000 - 1,
+        limit=1500,
+        keeps_newest=True,
+    )
+
+
+def page(bars: Sequence[Bar]) -> Any:
+    rows = [texts(ts // 1000, o, c, h, low, v, t) for ts, o, h, low, c, v, t in reversed(bars)]
+    return {"code": "200000", "data": rows}
+
+
+KUCOIN = Dialect(
+    exchange_id="kucoin",
+    symbol="BTC/USDT",
+    bars_file="candles",
+    bars_path="/market/candles$",
+    timeframes={"1min": "1m", "1hour": "1h", "1day": "1d"},
+    asked=asked,
+    page=page,
+    delisted="LUNA/USDT",
+)
