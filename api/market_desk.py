@@ -149,7 +149,7 @@ class MarketDesk:
         if stopped is not None:
             # Paused or banned: a token will not come within anybody's patience.
             raise RateLimited(exchange_id, stopped.retry_at_ms - now_ms, stopped.reason)
-        # Importing ccxt takes about a second, too long to hold up other requests.
+        # Importing an exchange takes a moment, too long to hold up other requests.
         quirks = await asyncio.to_thread(quirks_for, exchange_id)
         permit = ConnectorPermit(self._limiter, self._registry, quirks, patience=self._patience)
         exchange = await asyncio.to_thread(

@@ -3,7 +3,7 @@
 A backfill takes and frees large blocks in many threads, for hours. Left alone, glibc keeps a pool
 for each thread and raises the size from which a block is returned, and Arrow keeps a pool of its
 own beside it: after a year of minutes a third of a worker's 300 MB was in nobody's use. With few
-pools and a fixed size the same year peaks below 200 MB, at no cost that could be measured.
+pools and a fixed size the same year peaks below 200 MB.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Venues:
         return venue
 
     async def _opened(self, exchange_id: str) -> Venue:
-        # Importing ccxt takes about a second, too long to hold up the other jobs.
+        # Importing an exchange takes a moment, too long to hold up the other jobs.
         quirks = await asyncio.to_thread(quirks_for, exchange_id)
         page = self._page_sizes.get(exchange_id, quirks.default_page)
         quirks = replace(quirks, default_page=min(page, quirks.largest_page))

@@ -130,6 +130,13 @@ class Gate(BaseExchange):  # type: ignore[misc] # ccxt has no types
             _of_one_length(ohlcvs), market, timeframe
         )
 
+    def convert_trading_view_to_ohlcv(self, ohlcvs: Any, *names: Any, **more: Any) -> Any:
+        """A page that comes by columns: with one of another length the values are not in line."""
+        columns = [each for each in (ohlcvs or {}).values() if isinstance(each, list)]
+        if len(set(map(len, columns))) > 1:
+            raise BadResponse(f"{self.id} answered with columns of different lengths")
+        return super().convert_trading_view_to_ohlcv(ohlcvs, *names, **more)
+
     def _decoded(self, rows: Any, market: Any) -> Any:
         """The page by columns; None when ccxt has to look at every row."""
         if not isinstance(rows, list) or not rows or not self._parses_rows_alone():

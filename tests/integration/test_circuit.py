@@ -388,6 +388,18 @@ async def test_settings_snapshot_metrics_and_events_over_rest(
         assert figures.count("# TYPE circuit_state gauge") == 1
 
 
+async def test_a_connector_from_before_there_were_gates_has_one_by_default(
+    database: Database,
+) -> None:
+    await make(database, CircuitSettings())
+    await database.connectors.update_one({"exchange_id": EXCHANGE}, {"$unset": {"circuit": 1}})
+    async with Limiter(database) as limiter:
+        assert (await limiter.acquire(EXCHANGE)).probe is None
+        for _ in range(20):
+            await limiter.circuit(EXCHANGE).note("bad")
+        assert (await denied(limiter)).reason == "circuit"
+
+
 async def test_changing_settings_keeps_the_state(database: Database) -> None:
     await make(database, CircuitSettings())
     await trip(database, for_ms=600_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
 
 import pytest
 
@@ -191,3 +192,11 @@ def test_no_limit_costs_the_plain_weight() -> None:
 def test_an_unknown_exchange_has_none() -> None:
     with pytest.raises(ConfigError, match="no exchange called 'nowhere'"):
         quirks_for("nowhere")
+
+
+def test_the_table_in_the_docs_has_every_record_and_its_page() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "exchanges.md").read_text()
+    table = dict(re.findall(r"^\| `(\w+)` \| (\d+)", text, re.MULTILINE))
+    assert {name: int(page) for name, page in table.items()} == {
+        name: WRITTEN_DOWN[name].largest_page for name in LISTED
+    }

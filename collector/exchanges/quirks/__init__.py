@@ -1,7 +1,7 @@
 """Quirks: what makes one venue differ from another, as data.
 
 `quirks_for(exchange_id)` answers for every exchange: from a record where one was written down, and
-from ccxt's own figures (which takes an import of ccxt, about a second, once) where none was.
+from ccxt's own figures (which takes an import of its module) where none was.
 """
 
 from collector.exchanges.quirks.lookup import quirks_for
