@@ -47,9 +47,8 @@ def page_of(
         raise ExchangeUnavailable(f"{exchange_id}: the answer holds no bars and no empty list")
     server_ms = http_date_ms(errand.reply.headers.get("date", ""))
     latest_ms = (now_ms if server_ms is None else server_ms) + limit * bar_ms
-    timed = [row for row in rows if _is_time(row[0], latest_ms)]
-    untimed = [(None, *row[1:]) for row in rows if not _is_time(row[0], latest_ms)]
-    asked = [row for row in timed if row[0] is not None and row[0] >= since_ms]
+    timed, untimed = _by_time(rows, latest_ms)
+    asked = [row for row in timed if row[0] >= since_ms]
     asked.sort(key=itemgetter(0))
     return BarPage(
         rows=(*asked[:limit], *untimed),
@@ -59,8 +58,18 @@ def page_of(
     )
 
 
-def _is_time(ts: float | None, latest_ms: int) -> bool:
-    return ts is not None and BEFORE_ALL_MARKETS_MS <= ts <= latest_ms
+def _by_time(rows: list[Row], latest_ms: int) -> tuple[list[Any], list[Row]]:
+    """The rows whose time can be one, and the others without it."""
+    times: list[Any] = [row[0] for row in rows]
+    if rows and None not in times and _are_times(min(times), max(times), latest_ms):
+        return rows, []
+    fit = [ts is not None and _are_times(ts, ts, latest_ms) for ts in times]
+    timed = [row for row, fits in zip(rows, fit, strict=True) if fits]
+    return timed, [(None, *row[1:]) for row, fits in zip(rows, fit, strict=True) if not fits]
+
+
+def _are_times(first: float, last: float, latest_ms: int) -> bool:
+    return first >= BEFORE_ALL_MARKETS_MS and last <= latest_ms
 
 
 def _row(parsed: Any) -> Row:

@@ -89,9 +89,10 @@ def compact(
 
 def is_due(snapshot: Snapshot, now_ms: int) -> bool:
     """Whether there is enough to merge, or it has waited long enough."""
-    fresh = sum(page.rows for pages in snapshot.unmerged().values() for page in pages)
-    if not snapshot.unmerged():
+    parts = snapshot.unmerged()
+    if not parts:
         return False
+    fresh = sum(page.rows for pages in parts.values() for page in pages)
     if snapshot.sealed is None or fresh * _WORTH >= snapshot.sealed.rows:
         return True
     made = datetime.fromisoformat(snapshot.sealed.footer.generated_at)
