@@ -1,0 +1,90 @@
+"""A disk that is really full, in the middle of a write and of a compaction."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from collector.errors import StoreError
+from collector.market.candles import CandleBatch
+from collector.market.interval import Interval
+from collector.store.copies import DEFAULT_TIMEFRAMES, Copies
+from collector.store.store import Store
+from tests.store_bars import BTC, MINUTE, T0
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PAGE = 1_000
+COPIES = Copies(DEFAULT_TIMEFRAMES, tail_days=14)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Four megabytes. Only root may mount; CI is root."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        assert not (os.environ.get("CI") and os.geteuid() == 0), "root could not mount a tmpfs"
+        pytest.skip("a small disk takes root to mount: a full disk was only simulated")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def page(number: int) -> CandleBatch:
+    noise = np.random.default_rng(number)
+    price = 100 + noise.random(PAGE)
+    ts = T0 + (number * PAGE + np.arange(PAGE)) * MINUTE
+    columns = [ts, price, price + 1, price - 1, price, noise.random(PAGE), noise.random(PAGE)]
+    return CandleBatch.of_columns(np.column_stack(columns))
+
+
+def put(store: Store, number: int) -> None:
+    start = T0 + number * PAGE * MINUTE
+    covered = Interval(start, start + PAGE * MINUTE)
+    store.append_page(BTC, page(number), covered, fence=1, known_at=number)
+
+
+def check(store: Store, pages: int) -> None:
+    """Exactly what was acknowledged is there."""
+    table = store.rows(BTC, 0, 2**52)
+    expected = CandleBatch.concat([page(number) for number in range(pages)])
+    assert table["ts"].to_numpy().tolist() == expected.ts.tolist()
+    assert np.array_equal(table["c"].to_numpy(), expected.c)
+    assert not any(table["is_gap"].to_pylist())
+
+
+def until_full(store: Store) -> int:
+    """The number of pages that were acknowledged before there was no room for another."""
+    for number in range(1_000):
+        try:
+            put(store, number)
+        except StoreError:
+            return number
+    raise AssertionError("a disk of four megabytes never got full")
+
+
+def test_nothing_acknowledged_is_lost_and_work_goes_on_when_there_is_room(small_disk: Path) -> None:
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(3_200_000))
+    store = Store(small_disk, copies=COPIES)
+    durable = until_full(store)
+    assert durable > 3
+    check(store, durable)
+
+    with pytest.raises(StoreError, match="No space left"):
+        store.compact(BTC)
+    check(Store(small_disk), durable)
+
+    ballast.unlink()
+    store.compact(BTC)
+    put(store, durable)
+    check(Store(small_disk), durable + 1)
+    leftovers = [path for path in small_disk.rglob("*") if path.name.endswith(".tmp")]
+    assert leftovers == []
