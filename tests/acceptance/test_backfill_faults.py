@@ -128,6 +128,10 @@ async def test_nobody_asks_during_a_ban_not_even_after_a_restart(
             await stack.enter_async_context(f.worker())
             for job in jobs:
                 await f.finished(job, 120)
+            told = [line for worker in workers for line in worker.lines("exchange_blocked")]
+            assert told
+            for line in told:
+                assert line.keys() >= {"job", "exchange", "symbol", "fence"}, "whose line is it?"
         entries = f.exchange.journal.since()
         refused = [entry for entry in entries if entry.status == 418]
         first = min(entry.at_ms for entry in refused)
