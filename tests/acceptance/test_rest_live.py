@@ -231,7 +231,7 @@ async def test_without_mongodb_it_says_so_and_comes_back_by_itself(
         }
         async with api_process(**settings) as api:
             await api.post("/api/v1/connectors", {"exchange_id": "simulated"})
-            [job, _] = (await api.get("/api/v1/jobs")).body["items"]
+            job, *_ = (await api.get("/api/v1/jobs")).body["items"]
             assert await ready(api)
             await link.cut()
 
