@@ -128,10 +128,6 @@ async def test_nobody_asks_during_a_ban_not_even_after_a_restart(
             await stack.enter_async_context(f.worker())
             for job in jobs:
                 await f.finished(job, 120)
-            told = [line for worker in workers for line in worker.lines("exchange_blocked")]
-            assert told
-            for line in told:
-                assert line.keys() >= {"job", "exchange", "symbol", "fence"}, "whose line is it?"
         entries = f.exchange.journal.since()
         refused = [entry for entry in entries if entry.status == 418]
         first = min(entry.at_ms for entry in refused)
@@ -183,6 +179,7 @@ async def test_a_late_page_of_a_worker_that_slept_changes_nothing(
             await eventually(noticed, "the sleeper notices")
             done = await f.finished(job)
             cursor.check()
-            assert len(sleeper.lines("lease_lost")) == 1
+            (line,) = sleeper.lines("lease_lost")
+            assert line.keys() >= {"job", "exchange", "symbol", "fence"}, "whose line is it?"
         f.check_equal_to_the_truth(done)
         f.check_no_window_was_exceeded()
