@@ -61,3 +61,9 @@ API_REQUESTS = Counter(
 API_REQUEST_SECONDS = Histogram(
     "collector_api_request_seconds", "Time until the answer was complete", ["method", "route"]
 )
+FXCM_BACKOFF_EVENTS = Counter(
+    "fxcm_backoff_events_total",
+    "Pauses before FXCM is tried again; none before it is there",
+    ["type"],
+)
+FXCM_BACKOFF_SLEEP = Gauge("fxcm_backoff_sleep_seconds", "How long the pause under way is")

@@ -1,7 +1,4 @@
-"""A scrape of a whole fleet: every name of the contract is there, and nothing is counted twice.
-
-FXCM's two figures come with it.
-"""
+"""A scrape of a whole fleet: every name of the contract is there, and nothing is counted twice."""
 
 from __future__ import annotations
 
@@ -48,8 +45,15 @@ FROM_EACH_WORKER = frozenset(
         "collector_lease_lost_total",
     }
 )
-WHEN_IT_HAPPENS = frozenset({"circuit_transitions", "collector_gap_ratio"})
-"""Families without a sample until there is a transition, or a compaction looked for gaps."""
+WHEN_IT_HAPPENS = frozenset(
+    {
+        "circuit_transitions",
+        "collector_gap_ratio",
+        "fxcm_backoff_events",
+        "fxcm_backoff_sleep_seconds",
+    }
+)
+"""Families without a sample before a transition, a look for gaps, or FXCM itself."""
 
 
 @dataclass(frozen=True, slots=True)
