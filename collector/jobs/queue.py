@@ -19,7 +19,7 @@ from collector.jobs.states import BY_NAME, State, Status, Transition
 from collector.mongo.client import NOW_MS, WAKE, Document
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from collector.jobs.schedule import Schedule
     from collector.mongo.client import Database
@@ -175,18 +175,19 @@ class JobQueue:
 
     async def pause(self, job_id: str | ObjectId) -> Job:
         """Stops it; a running one stops after the page in hand. Pausing twice is fine."""
-        return await self._either(job_id, ("pause", "pause_running"), unless=Status.PAUSED)
+        return await self._either(
+            job_id, ("pause", "pause_running"), already=lambda job: job.status is Status.PAUSED
+        )
 
     async def resume(self, job_id: str | ObjectId) -> Job:
         """Lets it run again, starting now. Resuming an active job is fine."""
-        return await self._either(job_id, ("resume", "resume_running"), unless=Status.ACTIVE)
+        return await self._either(
+            job_id, ("resume", "resume_running"), already=lambda job: job.status is Status.ACTIVE
+        )
 
     async def run(self, job_id: str | ObjectId) -> Job:
         """Starts it now, whatever its schedule. A running job is already doing it."""
-        job = await self.get(job_id)
-        if job.state is State.RUNNING and job.status is Status.ACTIVE:
-            return job
-        return await self._either(job_id, ("run", "run_settled"))
+        return await self._either(job_id, ("run", "run_settled"), already=_is_running)
 
     async def delete(self, job_id: str | ObjectId) -> Job:
         """Soft delete; a running worker puts it down after the page in hand."""
@@ -204,19 +205,31 @@ class JobQueue:
         return result.modified_count
 
     async def _either(
-        self, job_id: str | ObjectId, names: tuple[str, ...], unless: Status | None = None
+        self,
+        job_id: str | ObjectId,
+        names: tuple[str, ...],
+        *,
+        already: Callable[[Job], bool] = lambda _: False,
     ) -> Job:
-        """The first of the named transitions that applies."""
-        for name in names:
-            moved = await self._move(job_id, BY_NAME[name])
-            if moved is not None:
-                return moved
-        job = await self.get(job_id)
-        if unless is not None and job.status is unless:
-            return job
-        raise JobConflict(
-            f"job {job.id} is {job.status.value} and {job.state.value}: cannot {names[0]} it"
-        )
+        """The first of the named transitions that applies, or the job that is there already.
+
+        Between two looks a worker may lease or settle the job. A look that finds a state from
+        which a transition would now start tries again, so that nobody is refused for that.
+        """
+        transitions = [BY_NAME[name] for name in names]
+        while True:
+            for transition in transitions:
+                moved = await self._move(job_id, transition)
+                if moved is not None:
+                    return moved
+            job = await self.get(job_id)
+            if already(job):
+                return job
+            if not any(transition.starts_from(job.state, job.status) for transition in transitions):
+                raise JobConflict(
+                    f"job {job.id} is {job.status.value} and {job.state.value}: "
+                    f"cannot {names[0]} it"
+                )
 
     async def _move(self, job_id: str | ObjectId, transition: Transition) -> Job | None:
         fields: Document = {"wake": WAKE, "updated_at": "$$NOW"}
@@ -242,6 +255,10 @@ class JobQueue:
         return await self._jobs.find_one(
             {"unique_key": spec.unique_key, "status": {"$in": list(LIVE)}}
         )
+
+
+def _is_running(job: Job) -> bool:
+    return job.state is State.RUNNING and job.status is Status.ACTIVE
 
 
 def _is_new() -> Document:

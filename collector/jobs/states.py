@@ -43,6 +43,9 @@ class Transition:
     status_to: Status | None
     meaning: str
 
+    def starts_from(self, state: State, status: Status) -> bool:
+        return state in self.states_from and status in self.status_from
+
 
 def _arrow(
     name: str,

@@ -96,6 +96,26 @@ async def test_run_makes_a_waiting_job_due(database: Database, queue: JobQueue) 
     assert started.next_run_at < later
 
 
+async def test_nobody_is_refused_because_a_worker_is_quick(
+    database: Database, queue: JobQueue
+) -> None:
+    job, _ = await queue.add(SPEC)
+
+    async def lease_and_settle() -> None:
+        while True:
+            for state in ("running", "idle"):
+                await database.jobs.update_one({"_id": job.id}, {"$set": {"state": state}})
+
+    worker = asyncio.create_task(lease_and_settle())
+    try:
+        for _ in range(100):
+            assert (await queue.run(job.id)).status is Status.ACTIVE
+            assert (await queue.pause(job.id)).status is Status.PAUSED
+            assert (await queue.resume(job.id)).status is Status.ACTIVE
+    finally:
+        worker.cancel()
+
+
 async def test_a_deleted_job_cannot_be_moved(queue: JobQueue) -> None:
     job, _ = await queue.add(SPEC)
     await queue.delete(job.id)
