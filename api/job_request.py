@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from api.problems import unprocessable
 from api.schemas.schedules import schedule_of
-from collector.jobs.job import WHOLE_EXCHANGE, Cursor, JobSpec
+from collector.jobs.job import ONE_MARKET, WHOLE_EXCHANGE, Cursor, JobSpec
 from collector.market.timeframe import Timeframe
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ async def job_spec(body: NewJob, parts: Services) -> JobSpec:
             if getattr(body, name) is not None:
                 raise unprocessable(name, "not_allowed", f"{body.type} takes no {name}")
         cursor = Cursor()
+    elif body.type in ONE_MARKET:
+        await _check_market(body, parts)
+        cursor = Cursor(since_ms=now_ms if since is None else since)
     else:
         symbol, timeframe = _series(body)
         await parts.desk.check_series(
@@ -57,6 +60,17 @@ def _range(body: NewJob) -> tuple[int | None, int | None]:
     if body.since is not None or body.until is not None:
         raise unprocessable("cursor", "given_twice", "give since and until, or cursor, not both")
     return body.cursor.since_ms, body.cursor.until_ms
+
+
+async def _check_market(body: NewJob, parts: Services) -> None:
+    """Refuses a job of one market that lacks its symbol, or names what it cannot use."""
+    if body.symbol is None:
+        raise unprocessable("symbol", "missing", f"{body.type} needs a symbol")
+    if body.timeframe is not None:
+        raise unprocessable("timeframe", "not_allowed", f"{body.type} takes no timeframe")
+    if _range(body)[1] is not None:
+        raise unprocessable("until", "not_allowed", f"{body.type} has no end")
+    await parts.desk.check_symbol(body.exchange_id, body.symbol, field="symbol")
 
 
 def _series(body: NewJob) -> tuple[str, str]:

@@ -67,7 +67,9 @@ async def serve(settings: Settings, uri: str, listening: Listening) -> None:
             services = Services(
                 database=database,
                 store=Store(settings.data_root),
-                desk=MarketDesk(database, limiter, urls=settings.addresses),
+                desk=MarketDesk(
+                    database, limiter, urls=settings.addresses, keyring=settings.keyring
+                ),
                 feed=Feed(database),
                 demands=Demands(
                     max_gap_pct=settings.quality.max_gap_pct,

@@ -22,6 +22,7 @@ from collector.exchanges.quirks import quirks_for
 from collector.exchanges.registry import known_exchanges, near_matches, open_exchange
 from collector.jobs.job import JobSpec
 from collector.jobs.queue import JobQueue
+from collector.secrets import Keyring
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,6 +46,7 @@ class MarketDesk:
         urls: Mapping[str, str],
         patience: float = PATIENCE_SECONDS,
         clock: Clock | None = None,
+        keyring: Keyring | None = None,
     ) -> None:
         self._book = MarketBook(database)
         self._registry = ConnectorRegistry(database)
@@ -54,6 +56,7 @@ class MarketDesk:
         self._urls = urls
         self._patience = patience
         self._clock = clock or SystemClock()
+        self._keyring = keyring or Keyring()
         self._loading: dict[str, asyncio.Task[None]] = {}
 
     async def close(self) -> None:
@@ -153,7 +156,12 @@ class MarketDesk:
         quirks = await asyncio.to_thread(quirks_for, exchange_id)
         permit = ConnectorPermit(self._limiter, self._registry, quirks, patience=self._patience)
         exchange = await asyncio.to_thread(
-            open_exchange, exchange_id, permit, urls=self._urls, clock=self._clock
+            open_exchange,
+            exchange_id,
+            permit,
+            urls=self._urls,
+            clock=self._clock,
+            key=self._keyring.credentials(exchange_id),
         )
         try:
             markets = await GatedExchange(exchange, self._registry).load_markets()

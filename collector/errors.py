@@ -18,6 +18,7 @@ CollectorError
 │   │   └── SchemaMismatch     the database is newer (or older) than this program
 │   ├── CostNeverFits          a request weighs more than its whole window
 │   ├── BadRequest             the exchange refused what was asked (unknown symbol, 451, ...)
+│   ├── KeyRefused             E_AUTH: an exchange key that can do more than read, or is not known
 │   ├── StoreError             E_WRITE: the lake could not be written; see store.port
 │   ├── DataInvalid            E_SCHEMA: what is stored is not what it should be
 │   ├── TimeDrift              E_TIME_DRIFT: a clock is too far off
@@ -169,6 +170,14 @@ class BadRequest(NeedsOperator):
     """The exchange will never answer this: unknown symbol, delisted, not in this country."""
 
     code = "bad_request"
+
+
+class KeyRefused(NeedsOperator):
+    """The key of an exchange may trade or withdraw, or the venue does not accept it."""
+
+    code = "key_refused"
+    exit_name = "E_AUTH"
+    exit_code = 9
 
 
 class StoreError(NeedsOperator):

@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from collector.errors import ConfigError
 from collector.market.timeframe import Timeframe
+from collector.secrets import Keyring, checked_reference
 from collector.store.address import with_endpoint
 
 
@@ -45,6 +46,13 @@ class ExchangeSettings(Section):
     priority_reserve: int | None = Field(default=None, ge=0)
     reserve_threshold: float | None = Field(default=None, ge=0, le=1)
     notes: str | None = None
+    key_ref: str | None = None
+    """Where its read-only key is, as `secret://...`; bars are public and need none."""
+
+    @field_validator("key_ref")
+    @classmethod
+    def _is_reference(cls, value: str | None) -> str | None:
+        return None if value is None else checked_reference(value)
 
 
 class StreamSettings(Section):
@@ -106,7 +114,7 @@ class ApiSettings(Section):
     base_url: str | None = None
     """Where its requests go; `exchange_urls` wins."""
     read_only_keys_ref: str | None = None
-    """Accepted and never read: bars are public, and no request is signed."""
+    """`key_ref` of the adapter, which wins."""
     timeout_s: float = Field(default=10.0, gt=0, le=600)
     max_retries: int = Field(default=5, ge=1)
     """Failures in a row after which `datalayer backfill` gives up; the job itself does not."""
@@ -114,6 +122,11 @@ class ApiSettings(Section):
     """`max_concurrent_jobs` of a connector that `datalayer backfill` makes."""
     page_size: int | None = Field(default=None, ge=1)
     """Bars asked for at a time; never more than the exchange gives."""
+
+    @field_validator("read_only_keys_ref")
+    @classmethod
+    def _is_reference(cls, value: str | None) -> str | None:
+        return None if value is None else checked_reference(value)
 
     @property
     def timeout_ms(self) -> int:
@@ -210,6 +223,14 @@ class Settings(BaseSettings):
         """Where requests go instead: `exchange_urls`, and `api.base_url` for the adapter."""
         own = {} if self.api.base_url is None else {self.api.adapter: self.api.base_url}
         return {**own, **self.exchange_urls}
+
+    @property
+    def keyring(self) -> Keyring:
+        """Which exchange has which key: `key_ref`, and `api.read_only_keys_ref` of the adapter."""
+        named = {self.api.adapter: self.api.read_only_keys_ref} | {
+            exchange_id: given.key_ref for exchange_id, given in self.exchanges.items()
+        }
+        return Keyring({name: ref for name, ref in named.items() if ref}, self.home)
 
 
 def load(config: Path | None = None) -> Settings:

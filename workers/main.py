@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from collector import logs
 from collector.clock import SystemClock
 from collector.connectors.limiter import Limiter
+from collector.connectors.ticker_board import TickerBoard
 from collector.jobs.freezing import Freezing
 from collector.jobs.lease import LeaseTerms
 from collector.jobs.queue import JobQueue
@@ -27,11 +28,14 @@ from collector.store.copies import Copies
 from collector.store.store import Store
 from workers.handlers.backfill import Backfill, GapBackfill
 from workers.handlers.count import count
+from workers.handlers.from_trades import FromTrades
 from workers.handlers.gap_scan import GapScan
 from workers.handlers.incremental import Incremental
 from workers.handlers.listings import Listings
 from workers.handlers.markets import MarketsRefresh
 from workers.handlers.registry import HandlerRegistry
+from workers.handlers.tickers import TickersSnapshot
+from workers.handlers.trades import TradesIncremental
 from workers.handlers.upkeep import Compact, FullScan, TailRefresh
 from workers.handlers.verify_source import VerifySource
 from workers.metrics_port import metrics_port
@@ -85,6 +89,7 @@ async def work(settings: Settings, uri: str, options: Options) -> None:
             clock=SystemClock(),
             timeout_ms=settings.api.timeout_ms,
             page_sizes=settings.api.page_sizes,
+            keyring=settings.keyring,
         )
         async with venues:
             worker = Worker(
@@ -141,7 +146,10 @@ def all_handlers(
             "markets_refresh": MarketsRefresh(venues, listings),
             "ohlcv_incremental": Incremental(venues),
             "ohlcv_backfill": Backfill(venues, gaps),
+            "ohlcv_from_trades": FromTrades(venues),
             "gap_backfill": GapBackfill(venues),
+            "tickers_snapshot": TickersSnapshot(venues, TickerBoard(database)),
+            "trades_incremental": TradesIncremental(venues),
             "verify_source": VerifySource(venues, store, SourceReports(database), samples),
         }
     )

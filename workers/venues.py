@@ -12,6 +12,7 @@ from collector.connectors.market_book import MarketBook
 from collector.connectors.registry import ConnectorRegistry
 from collector.exchanges.quirks import quirks_for
 from collector.exchanges.registry import open_exchange
+from collector.secrets import Keyring
 from collector.store.group_commit import GroupCommit
 from workers.exchange_clock import ExchangeClock
 
@@ -54,6 +55,7 @@ class Venues:
         clock: Clock,
         timeout_ms: int | None = None,
         page_sizes: Mapping[str, int] | None = None,
+        keyring: Keyring | None = None,
     ) -> None:
         """`page_sizes` are bars to ask an exchange for at a time, where somebody said so."""
         self.book = MarketBook(database)
@@ -65,6 +67,7 @@ class Venues:
         self._clock = clock
         self._timeout_ms = timeout_ms
         self._page_sizes = page_sizes or {}
+        self._keyring = keyring or Keyring()
         self._registry = ConnectorRegistry(database)
         self._open: dict[str, Venue] = {}
         self._symbols: dict[str, frozenset[str]] = {}
@@ -130,6 +133,7 @@ class Venues:
             urls=self._urls,
             clock=self._clock,
             timeout_ms=self._timeout_ms,
+            key=self._keyring.credentials(exchange_id),
         )
         gated = GatedExchange(exchange, self._registry)
         commit = await self._stack.enter_async_context(GroupCommit(self._store, exchange_id))

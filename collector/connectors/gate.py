@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 
     from collector.connectors.limiter import Limiter
     from collector.connectors.registry import ConnectorRegistry
-    from collector.exchanges.port import Answer, BarPage, Call, Exchange, Markets
+    from collector.exchanges.port import (
+        Answer,
+        BarPage,
+        Call,
+        Exchange,
+        Markets,
+        Ticker,
+        TradePage,
+    )
     from collector.exchanges.quirks import Quirks, VenueWindow
     from collector.market.timeframe import Timeframe
 
@@ -99,6 +107,14 @@ class GatedExchange:
     async def earliest_bar_ms(self, symbol: str, timeframe: Timeframe) -> int | None:
         async with self._heeding():
             return await self._exchange.earliest_bar_ms(symbol, timeframe)
+
+    async def fetch_trades(self, symbol: str, since_ms: int) -> TradePage:
+        async with self._heeding():
+            return await self._exchange.fetch_trades(symbol, since_ms)
+
+    async def fetch_tickers(self) -> tuple[Ticker, ...]:
+        async with self._heeding():
+            return await self._exchange.fetch_tickers()
 
     async def server_ms(self) -> int:
         async with self._heeding():

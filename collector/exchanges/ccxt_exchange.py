@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import difflib
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from collector.errors import BadRequest, ExchangeUnavailable, MarketsUnavailable
 from collector.exchanges.ccxt_addresses import checked_address, moved
 from collector.exchanges.ccxt_errors import sorted_error
 from collector.exchanges.ccxt_gate import Desk, gated, settings_for
+from collector.exchanges.ccxt_key import KeyCheck
 from collector.exchanges.ccxt_markets import markets_of
 from collector.exchanges.ccxt_page import page_of
+from collector.exchanges.ccxt_tickers import tickers_of
+from collector.exchanges.ccxt_trades import trades_of
 from collector.exchanges.ccxt_visit import Visit, entered
 from collector.exchanges.first_bar import BEFORE_ALL_MARKETS_MS, first_bar_ms
 from collector.exchanges.learnt import Learnt, from_first_row
@@ -22,8 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from collector.clock import Clock
-    from collector.exchanges.port import BarPage, Markets, Permit
+    from collector.exchanges.port import BarPage, Markets, Permit, Ticker, TradePage
     from collector.market.timeframe import Timeframe
+    from collector.secrets import Credentials
 
 TIMEOUT_MS = 10_000
 
@@ -43,19 +47,24 @@ class CcxtExchange:
         clock: Clock,
         urls: Mapping[str, str] | None = None,
         timeout_ms: int = TIMEOUT_MS,
+        key: Credentials | None = None,
     ) -> None:
-        """`urls` are COLLECTOR_EXCHANGE_URLS: exchange id to the scheme, host and port to use."""
+        """`urls` are COLLECTOR_EXCHANGE_URLS: exchange id to the scheme, host and port to use.
+
+        With a `key`, the first request asks what it may do; KeyRefused when that is too much.
+        """
         self.id = exchange_id
         self.quirks = quirks_for(exchange_id)
         self._clock = clock
         given = (urls or {}).get(exchange_id)
         address = None if given is None else checked_address(exchange_id, given)
-        self._ccxt = gated(exchange_id)(settings_for(self.quirks, timeout_ms))
+        self._ccxt = gated(exchange_id)(settings_for(self.quirks, timeout_ms, key))
         self._ccxt.desk = Desk(permit, self.quirks, clock, address)
         if address is not None:
             self._ccxt.urls["api"] = moved(self._ccxt.urls["api"], address)
             if address.startswith("http://"):
                 self._ccxt.timeout_on_exit = 0  # ccxt's pause is for TLS connections to end
+        self._key = None if key is None else KeyCheck(exchange_id, self._ask)
         self._loading = asyncio.Lock()
         self._listed_ms: dict[str, int | None] = {}
         self._probes: dict[tuple[str, str, int], int | None] = {}
@@ -124,6 +133,28 @@ class CcxtExchange:
         self._probes = {key: value for key, value in self._probes.items() if key[0] != symbol}
         return found
 
+    async def fetch_trades(self, symbol: str, since_ms: int) -> TradePage:
+        """The trades from `since_ms` on, in one request; else the newest the venue gives."""
+        self._require_market(symbol)
+        self._require_method("fetchTrades", "trades")
+        size = self.quirks.trades_page
+        name = self.quirks.trades_since
+        asked_ms = since_ms if size is not None and name is None else None
+        named = {} if name is None else {name: since_ms}
+        async with self._visit() as visit:
+            parsed = await self._ccxt.fetch_trades(symbol, asked_ms, size, named)
+            return trades_of(
+                parsed, visit, self.quirks, since_ms=since_ms, now_ms=self._clock.wall_ms()
+            )
+
+    async def fetch_tickers(self) -> tuple[Ticker, ...]:
+        """The tickers of all known markets, by symbol. Never none."""
+        self._require_method("fetchTickers", "tickers of all markets")
+        known = self._known_markets()
+        async with self._visit() as visit:
+            parsed = await self._ccxt.fetch_tickers()
+            return tickers_of(self.id, parsed, visit, known=known, now_ms=self._clock.wall_ms())
+
     async def server_ms(self) -> int:
         """The venue's clock."""
         async with self._visit():
@@ -170,8 +201,21 @@ class CcxtExchange:
             now_ms=now_ms,
         )
 
+    async def _ask(self, method: str) -> Any:
+        """One of ccxt's own methods, with no look at the key."""
+        async with self._any_visit():
+            return await getattr(self._ccxt, method)()
+
     @asynccontextmanager
     async def _visit(self) -> AsyncIterator[Visit]:
+        """A visit with a key that may be used, or with none."""
+        if self._key is not None:
+            await self._key.passed()
+        async with self._any_visit() as visit:
+            yield visit
+
+    @asynccontextmanager
+    async def _any_visit(self) -> AsyncIterator[Visit]:
         """Whatever happens inside comes out in Collector's words, with nothing left running."""
         visit = Visit()
         try:
@@ -189,16 +233,27 @@ class CcxtExchange:
             raise visit.denial
 
     def _require(self, symbol: str, timeframe: Timeframe) -> None:
-        known = self._ccxt.markets
+        self._require_market(symbol)
+        if timeframe.name not in self._ccxt.timeframes:
+            served = ", ".join(self._ccxt.timeframes)
+            raise BadRequest(f"{self.id} serves no {timeframe} bars; it serves {served}")
+
+    def _require_method(self, name: str, what: str) -> None:
+        if self._ccxt.has.get(name) is not True:
+            raise BadRequest(f"{self.id} serves no {what}")
+
+    def _known_markets(self) -> Mapping[str, Any]:
+        known: Mapping[str, Any] = self._ccxt.markets
         if not known:
             raise MarketsUnavailable(f"{self.id}: its markets are not known yet")
+        return known
+
+    def _require_market(self, symbol: str) -> None:
+        known = self._known_markets()
         if symbol not in known:
             near = difflib.get_close_matches(symbol, known, n=3)
             hint = f"; did you mean {', '.join(near)}?" if near else ""
             raise BadRequest(f"{self.id} has no market {symbol!r}{hint}")
-        if timeframe.name not in self._ccxt.timeframes:
-            served = ", ".join(self._ccxt.timeframes)
-            raise BadRequest(f"{self.id} serves no {timeframe} bars; it serves {served}")
 
     def _learnt_of(self, symbol: str) -> Learnt:
         """Spot and contracts of one venue may page differently."""

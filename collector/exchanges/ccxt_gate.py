@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collector.clock import Clock
     from collector.exchanges.port import Health, Permit
     from collector.exchanges.quirks import Quirks
+    from collector.secrets import Credentials
 
 _SNIPPET = 120
 
@@ -130,6 +131,11 @@ class Gate(BaseExchange):  # type: ignore[misc] # ccxt has no types
             _of_one_length(ohlcvs), market, timeframe
         )
 
+    def parse_trades(self, trades: Any, *rest: Any, **more: Any) -> Any:
+        """Keeps the trades as they came: how many there were tells whether the answer was full."""
+        current_visit().raw_rows = trades
+        return super().parse_trades(trades, *rest, **more)
+
     def convert_trading_view_to_ohlcv(self, ohlcvs: Any, *names: Any, **more: Any) -> Any:
         """A page that comes by columns: with one of another length the values are not in line."""
         columns = [each for each in (ohlcvs or {}).values() if isinstance(each, list)]
@@ -162,6 +168,10 @@ class Gate(BaseExchange):  # type: ignore[misc] # ccxt has no types
         column = self.desk.quirks.turnover.get(_kind(market))
         turnover = None if column is None else self.safe_number(ohlcv, column)
         return [*super().parse_ohlcv(ohlcv, market), turnover]
+
+    def check_required_credentials(self, error: bool = True) -> Any:
+        """A key changes nothing in what is asked: whatever ccxt would add for one it leaves out."""
+        return super().check_required_credentials() if error else False
 
     async def fetch_markets(self, params: Any = None) -> Any:
         """Every part of the list or none: where ccxt makes do without one, markets would vanish."""
@@ -251,12 +261,16 @@ def _kind(market: Any) -> str:
     return "inverse" if market.get("inverse") else "linear"
 
 
-def settings_for(quirks: Quirks, timeout_ms: int) -> Mapping[str, Any]:
+def settings_for(
+    quirks: Quirks, timeout_ms: int, key: Credentials | None = None
+) -> Mapping[str, Any]:
     """ccxt's settings: its throttle in use, none of its own retries, only the markets needed."""
     options: dict[str, Any] = {"maxRetriesOnFailure": 0}
     if quirks.market_options:
         options["fetchMarkets"] = dict(quirks.market_options)
+    login = {"apiKey": key.key, "secret": key.secret, "password": key.password} if key else {}
     return {
+        **login,
         "enableRateLimit": True,
         "timeout": timeout_ms,
         "options": options,

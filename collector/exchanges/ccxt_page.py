@@ -79,13 +79,13 @@ def _row(parsed: Any) -> Row:
 
 def _believable(rows: list[Row], raw_rows: Any, json: Any) -> bool:
     if not rows:
-        return _holds_empty(json, raw_rows)
+        return holds_empty(json, raw_rows)
     if isinstance(raw_rows, list) and not all(isinstance(raw, (list, dict)) for raw in raw_rows):
         return False
     return any(row[0] is not None for row in rows)
 
 
-def _holds_empty(json: Any, raw_rows: Any, depth: int = 0) -> bool:
+def holds_empty(json: Any, raw_rows: Any, depth: int = 0) -> bool:
     """Whether the rows ccxt took stand in the answer, or else any empty list does."""
     if isinstance(json, list):
         return json is raw_rows or not json
@@ -94,7 +94,7 @@ def _holds_empty(json: Any, raw_rows: Any, depth: int = 0) -> bool:
     if depth == _DEEPEST or not isinstance(json, dict):
         return False
     return any(
-        _holds_empty(value, raw_rows, depth + 1)
+        holds_empty(value, raw_rows, depth + 1)
         for key, value in json.items()
         if key not in _ERROR_KEYS
     )

@@ -91,7 +91,7 @@ class Visit:
     """A request that may succeed later. ccxt makes do without some; a list would lack a part."""
     last: Errand | None = None
     raw_rows: Any = None
-    """The rows of bars as ccxt picked them out of the answer."""
+    """The rows of bars or the trades as ccxt picked them out of the answer."""
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     _over: bool = False
 

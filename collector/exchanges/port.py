@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from collector.market.timeframe import Timeframe
+    from collector.market.trade import Trade
 
 Health = Literal["good", "bad", "unknown"]
 """What an answer says of the venue: bad for a time-out, a 5xx, a dropped connection or a body that
@@ -103,6 +104,36 @@ class BarPage:
     server_ms: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class TradePage:
+    """An answer to one request for trades, oldest first, and the stretch it settles.
+
+    Every trade of `[from_ms, to_ms)` is in it. What was traded between the moment asked for and a
+    later `from_ms` the venue no longer tells. It may hold trades behind `to_ms`, too, which the
+    next page repeats. `is_latest`: `to_ms` is as close to the present as can be believed.
+    """
+
+    trades: tuple[Trade, ...]
+    from_ms: int
+    to_ms: int
+    is_latest: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ticker:
+    """A market's last price and best offers; `volume` is the last day's, in the base currency.
+
+    What the venue left out is None. `ts` is the venue's own moment, else when it answered.
+    """
+
+    symbol: str
+    last: float | None
+    bid: float | None
+    ask: float | None
+    volume: float | None
+    ts: int
+
+
 class Exchange(Protocol):
     """One venue. Implementations: ccxt_exchange, simulated, fxcm.
 
@@ -127,6 +158,15 @@ class Exchange(Protocol):
 
     async def earliest_bar_ms(self, symbol: str, timeframe: Timeframe) -> int | None:
         """When the first bar opens; None when the venue has none."""
+
+    async def fetch_trades(self, symbol: str, since_ms: int) -> TradePage:
+        """The trades from `since_ms` on, as many as one request gives.
+
+        Raises MarketsUnavailable when markets were neither loaded nor restored.
+        """
+
+    async def fetch_tickers(self) -> tuple[Ticker, ...]:
+        """The tickers of all known markets, by symbol. Never none."""
 
     async def server_ms(self) -> int:
         """The venue's clock."""

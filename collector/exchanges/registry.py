@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from collector.clock import Clock
     from collector.exchanges.port import Exchange, Permit
+    from collector.secrets import Credentials
 
 _CLOSE_ENOUGH = 0.6
 _SUGGESTIONS = 3
@@ -38,6 +39,7 @@ def open_exchange(
     urls: Mapping[str, str],
     clock: Clock,
     timeout_ms: int | None = None,
+    key: Credentials | None = None,
 ) -> Exchange:
     """An exchange that asks `permit` before every request. Sends nothing yet.
 
@@ -49,4 +51,6 @@ def open_exchange(
     from collector.exchanges.ccxt_exchange import TIMEOUT_MS, CcxtExchange
 
     patience_ms = TIMEOUT_MS if timeout_ms is None else timeout_ms
-    return CcxtExchange(exchange_id, permit, urls=urls, clock=clock, timeout_ms=patience_ms)
+    return CcxtExchange(
+        exchange_id, permit, urls=urls, clock=clock, timeout_ms=patience_ms, key=key
+    )

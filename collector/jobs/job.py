@@ -19,7 +19,10 @@ PRIORITIES = {
     "markets_refresh": 10,
     "gap_backfill": 20,
     "ohlcv_incremental": 50,
+    "tickers_snapshot": 60,
+    "trades_incremental": 65,
     "ohlcv_backfill": 70,
+    "ohlcv_from_trades": 72,
     "gap_scan": 75,
     "compact": 80,
     "tail_refresh": 80,
@@ -31,8 +34,11 @@ PRIORITIES = {
 EXCHANGE_DUTIES = ("markets_refresh", "compact", "tail_refresh", "gap_scan", "full_scan")
 """The jobs that every exchange has, whatever is collected from it."""
 
-WHOLE_EXCHANGE = (*EXCHANGE_DUTIES, "verify_source")
+WHOLE_EXCHANGE = (*EXCHANGE_DUTIES, "tickers_snapshot", "verify_source")
 """Types of job that are about an exchange and not about one series."""
+
+ONE_MARKET = ("trades_incremental",)
+"""Types of job that are about a symbol, whatever the timeframe."""
 
 _HOUR_MS = 3_600_000
 _SCHEDULES: Mapping[str, schedules.Schedule] = {
@@ -40,6 +46,8 @@ _SCHEDULES: Mapping[str, schedules.Schedule] = {
     "compact": schedules.Interval(_HOUR_MS),
     "tail_refresh": schedules.Interval(_HOUR_MS),
     "gap_scan": schedules.Interval(_HOUR_MS // 4),
+    "tickers_snapshot": schedules.Interval(_HOUR_MS // 60),
+    "trades_incremental": schedules.Interval(_HOUR_MS // 60),
     "full_scan": schedules.Cron("17 2 * * *"),
     "verify_source": schedules.Cron("37 3 * * 0"),
 }

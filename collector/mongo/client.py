@@ -91,6 +91,7 @@ class Database:
         self.job_runs = Collection(self, "job_runs")
         self.markets = Collection(self, "markets")
         self.reports = Collection(self, "reports")
+        self.tickers = Collection(self, "tickers")
         self.workers = Collection(self, "workers")
         self.system = Collection(self, "system")
 

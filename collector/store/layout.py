@@ -6,6 +6,7 @@
     {exchange}/{symbol}/versions/{tf}.parquet                            older versions of bars
     {exchange}/{symbol}/parts/{tf}/{from}-{to}-{fence}-{n}.parquet       a page not merged yet
     {exchange}/{symbol}/quarantine/{tf}-{digest}.parquet                 rejected rows
+    {exchange}/{symbol}/trades/{YYYY-MM-DD}.parquet                      the trades of a day (UTC)
     {exchange}/parts/{from}-{to}-{known_at}-{n}.parquet                  bars of many series
 
 `{symbol}` is written as collector.market.symbol says. `{n}` is the writer's own random word and its
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector.market.interval import Interval
-from collector.market.symbol import symbol_to_name
+from collector.market.symbol import checked_exchange_id, symbol_to_name
 
 if TYPE_CHECKING:
     from collector.market.series import Series
@@ -68,6 +69,14 @@ def groups_folder(exchange_id: str) -> str:
 
 def quarantine_folder(series: Series) -> str:
     return f"{symbol_folder(series)}/quarantine"
+
+
+def trades_folder(exchange_id: str, symbol: str) -> str:
+    return f"{checked_exchange_id(exchange_id)}/{symbol_to_name(symbol)}/trades"
+
+
+def trades_path(exchange_id: str, symbol: str, day: str) -> str:
+    return f"{trades_folder(exchange_id, symbol)}/{day}.parquet"
 
 
 def part_path(folder: str, hull: Interval, order: int, unique: str, data: bytes) -> str:

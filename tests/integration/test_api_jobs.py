@@ -54,6 +54,29 @@ async def make(client: Client, kind: str = "ohlcv_incremental", **fields: Any) -
     return answer.body
 
 
+async def test_a_job_of_trades_is_about_a_symbol_and_no_timeframe(client: Client) -> None:
+    asked = {"exchange_id": "simulated", "type": "trades_incremental", "symbol": "BTC/USDT"}
+    made = await client.post(URL, {**asked, "since": 1_735_689_600_000})
+    assert made.status == 201, made.body
+    assert made.body["cursor"]["since_ms"] == 1_735_689_600_000
+    for fields, code in (
+        ({"timeframe": "1m"}, "not_allowed"),
+        ({"until": 1_735_689_600_000}, "not_allowed"),
+        ({"symbol": None}, "missing"),
+        ({"symbol": "BTC/USDX"}, "unknown_symbol"),
+    ):
+        refused = await client.post(URL, {**asked, **fields})
+        assert (refused.status, refused.code) == (422, code)
+
+
+async def test_a_snapshot_of_tickers_is_about_the_whole_exchange(client: Client) -> None:
+    made = await client.post(URL, {"exchange_id": "simulated", "type": "tickers_snapshot"})
+    assert made.status == 201, made.body
+    assert made.body["schedule"] == {"mode": "interval", "interval_ms": 60_000}
+    refused = await client.post(URL, {**BTC, "type": "tickers_snapshot"})
+    assert (refused.status, refused.code) == (422, "not_allowed")
+
+
 async def test_a_job_looks_as_seed_004_says(client: Client) -> None:
     job = await make(client, schedule={"mode": "interval", "interval_ms": 60_000})
     assert job["schedule"] == {"mode": "interval", "interval_ms": 60_000}

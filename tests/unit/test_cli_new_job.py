@@ -24,6 +24,7 @@ def wanted(kind: str, **fields: str) -> Wanted:
 def test_history_runs_from_the_first_bar_to_now_unless_told() -> None:
     whole = cursor_of(wanted("ohlcv_backfill"), FRAME, NOW)
     assert (whole.since_ms, whole.until_ms) == (0, OPEN)
+    assert cursor_of(wanted("ohlcv_from_trades"), FRAME, NOW) == whole
     part = cursor_of(wanted("ohlcv_backfill", since="10d", until="5d"), FRAME, NOW)
     assert (part.since_ms, part.until_ms) == (NOW - 10 * DAY, OPEN - 5 * DAY)
 
@@ -35,6 +36,12 @@ def test_no_history_is_asked_for_beyond_now() -> None:
 
 def test_new_bars_begin_with_the_open_one() -> None:
     assert cursor_of(wanted("ohlcv_incremental"), FRAME, NOW).since_ms == OPEN
+
+
+def test_trades_begin_now_unless_told() -> None:
+    assert cursor_of(Wanted("binance", "trades_incremental", "BTC/USDT"), None, NOW).since_ms == NOW
+    early = Wanted("binance", "trades_incremental", "BTC/USDT", since="2d")
+    assert cursor_of(early, None, NOW).since_ms == NOW - 2 * DAY
 
 
 @pytest.mark.parametrize(
@@ -54,6 +61,10 @@ def test_a_range_that_holds_nothing_is_refused(since: str, until: str | None) ->
         (wanted("ohlcv_incremental", until="2025-01-01"), "has no --until"),
         (wanted("gap_backfill", since="5d"), "needs --until"),
         (wanted("compact"), "has no --symbol or --timeframe"),
+        (wanted("tickers_snapshot"), "has no --symbol or --timeframe"),
+        (wanted("trades_incremental"), "has no --timeframe"),
+        (Wanted("binance", "trades_incremental"), "needs --symbol"),
+        (Wanted("binance", "ohlcv_from_trades"), "needs --symbol and --timeframe"),
     ],
 )
 def test_each_type_has_its_own_shape(job: Wanted, words: str) -> None:

@@ -107,7 +107,7 @@ class Listings:
         jobs = await self.freezing.freeze(exchange_id, symbol, Frozen.RENAMED, said)
         _require_at_rest(jobs)
         for job in jobs:
-            if job.type in (LIVE, "ohlcv_backfill"):
+            if job.type in (LIVE, "ohlcv_backfill", "trades_incremental"):
                 await self._go_on(job, now)
         await _end_calendars(venue, market)
         _say(Kind.RENAMED, market, jobs=len(jobs), renamed_to=now)

@@ -10,7 +10,7 @@ from collector.cli.failures import UsageMistake
 from collector.cli.moments import moment_ms
 from collector.connectors.registry import ConnectorRegistry
 from collector.jobs import schedule as schedules
-from collector.jobs.job import WHOLE_EXCHANGE, Cursor, JobSpec
+from collector.jobs.job import ONE_MARKET, WHOLE_EXCHANGE, Cursor, JobSpec
 from collector.market.timeframe import Timeframe
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ async def spec_of(database: Database, wanted: Wanted) -> tuple[JobSpec, list[str
     check_shape(wanted)
     await existing_connector(ConnectorRegistry(database), wanted.exchange_id)
     notes: list[str] = []
-    if wanted.symbol is not None and wanted.timeframe is not None:
-        series = ([wanted.symbol], [wanted.timeframe])
+    if wanted.symbol is not None:
+        series = ([wanted.symbol], [wanted.timeframe] if wanted.timeframe else [])
         if not await known_series(database, wanted.exchange_id, *series):
             notes = [unknown_markets(wanted.exchange_id)]
     frame = Timeframe.parse(wanted.timeframe) if wanted.timeframe else None
@@ -66,9 +66,12 @@ def check_shape(wanted: Wanted) -> None:
     refused = {"--since": wanted.since, "--until": wanted.until}
     if wanted.type in WHOLE_EXCHANGE:
         refused |= series
+    elif wanted.type in ONE_MARKET:
+        needed = {"--symbol": wanted.symbol}
+        refused = {"--timeframe": wanted.timeframe, "--until": wanted.until}
     elif wanted.type == "gap_backfill":
         needed, refused = {**series, **refused}, {}
-    elif wanted.type == "ohlcv_backfill":
+    elif wanted.type in ("ohlcv_backfill", "ohlcv_from_trades"):
         refused = {}
     else:
         refused.pop("--since")
@@ -86,6 +89,8 @@ def cursor_of(wanted: Wanted, frame: Timeframe | None, now_ms: int) -> Cursor:
     until_ms = None if wanted.until is None else moment_ms(wanted.until, now_ms)
     if since_ms is not None and since_ms > now_ms:
         raise UsageMistake(f"--since {wanted.since} is in the future")
+    if wanted.type in ONE_MARKET:
+        return Cursor(since_ms=now_ms if since_ms is None else since_ms)
     if frame is None:
         return Cursor()
     if wanted.type == "ohlcv_incremental":

@@ -60,6 +60,7 @@ async def opened_venue(
             urls=settings.addresses,
             clock=SystemClock(),
             timeout_ms=settings.api.timeout_ms,
+            key=settings.keyring.credentials(exchange_id),
         )
         gated = GatedExchange(exchange, registry)
         try:

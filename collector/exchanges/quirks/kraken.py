@@ -15,6 +15,7 @@ KRAKEN = Quirks(
     # trades only.
     oldest_bars=720,
     keeps_newest=True,
+    trades_page=1000,
     bans=(
         BanRule(status=200, phrase="egeneral:temporary lockout", wait_ms=900_000),
         BANNED_BY_CLOUDFLARE,

@@ -86,6 +86,10 @@ class Quirks:
     """Whether asking from 1970 answers with the market's first bars."""
     turnover: Mapping[str, int | str] = field(default_factory=dict)
     """The raw row's column of turnover in quote currency, by kind: spot, linear, inverse."""
+    trades_page: int | None = None
+    """How many trades from a moment on one request gives; None: it gives only its newest."""
+    trades_since: str | None = None
+    """The venue's own name of that moment, where ccxt would name an end as well."""
     lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Where an endpoint's list stands in its answer. An answer without it is broken."""
 

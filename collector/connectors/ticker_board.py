@@ -1,0 +1,57 @@
+"""The `tickers` collection: the last price of every market, as each exchange last told it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pymongo import UpdateOne
+
+from collector.mongo.client import NOW_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.exchanges.port import Ticker
+    from collector.mongo.client import Database, Document
+
+
+class TickerBoard:
+    """One document for each exchange and symbol; `_id` names both, so there is never a second."""
+
+    def __init__(self, database: Database) -> None:
+        self._tickers = database.tickers
+
+    async def save(self, exchange_id: str, tickers: Sequence[Ticker]) -> None:
+        """Writes a whole snapshot at once. An older ticker never replaces a newer one."""
+        if tickers:
+            await self._tickers.bulk_write(
+                [_seen(exchange_id, ticker) for ticker in tickers], ordered=False
+            )
+
+    async def find(self, exchange_id: str, symbol: str) -> Document | None:
+        """What the exchange last told of one market."""
+        return await self._tickers.find_one({"_id": _key(exchange_id, symbol)})
+
+
+def _seen(exchange_id: str, ticker: Ticker) -> UpdateOne:
+    told: dict[str, Any] = {
+        "_id": _key(exchange_id, ticker.symbol),
+        "exchange_id": exchange_id,
+        "symbol": ticker.symbol,
+        "last": ticker.last,
+        "bid": ticker.bid,
+        "ask": ticker.ask,
+        "volume": ticker.volume,
+        "ts": ticker.ts,
+    }
+    is_newer = {"$gte": [ticker.ts, {"$ifNull": ["$ts", 0]}]}
+    seen = {"$mergeObjects": [{"$literal": told}, {"seen_at": NOW_MS}]}
+    return UpdateOne(
+        {"_id": told["_id"]},
+        [{"$replaceWith": {"$cond": [is_newer, seen, "$$ROOT"]}}],
+        upsert=True,
+    )
+
+
+def _key(exchange_id: str, symbol: str) -> str:
+    return f"{exchange_id}|{symbol}"

@@ -1,0 +1,134 @@
+"""`ohlcv_from_trades`: history that a venue no longer tells as bars, made of its trades.
+
+It ends where the series begins, so a bar that the venue told itself is never replaced by a made
+one. Made bars say so: their `source` is the exchange's id and `:trades`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from collector.errors import BadRequest, RetryLater
+from collector.market.interval import Interval
+from collector.pipeline.from_trades import rows_of
+from collector.pipeline.prepare import prepare
+from workers.handlers.bars import series_of
+from workers.handlers.registry import Done, Outcome
+
+if TYPE_CHECKING:
+    from collector.market.series import Series
+    from collector.market.trade import Trade
+    from workers.job_run import JobRun
+    from workers.venues import Venue, Venues
+
+PAGES_A_WRITE = 50
+"""Pages that are gathered for one part."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromTrades:
+    """From the first trade, or the moment asked for, to the first bar of the series."""
+
+    venues: Venues
+
+    async def __call__(self, run: JobRun) -> Outcome:
+        series = series_of(run.job)
+        venue = await self.venues.with_markets(series.exchange_id, series.symbol)
+        if venue.quirks.trades_page is None:
+            raise BadRequest(f"{series.exchange_id} gives only its newest trades, no history")
+        if run.cursor.until_ms is None:
+            raise BadRequest("a job for bars from trades needs cursor.until_ms")
+        if run.cursor.page == 0:
+            await _begin(run, venue, series)
+        while run.cursor.since_ms < (run.cursor.until_ms or 0):
+            await _Stretch(run, venue, series).to_a_write()
+        await asyncio.to_thread(venue.store.compact, series)
+        return Done(cursor=replace(run.cursor, done=True))
+
+
+async def _begin(run: JobRun, venue: Venue, series: Series) -> None:
+    """Ends before the first bar there is, and begins with the first trade there is."""
+    frame = series.timeframe
+    span = await asyncio.to_thread(venue.store.span, series)
+    until_ms = frame.floor(run.cursor.until_ms or 0)
+    until_ms = until_ms if span is None else min(until_ms, span.from_ms)
+    since_ms = run.cursor.since_ms
+    while since_ms < until_ms:
+        run.check()
+        page = await venue.exchange.fetch_trades(series.symbol, since_ms)
+        if page.trades or page.is_latest:
+            since_ms = page.trades[0].ts if page.trades else until_ms
+            break
+        since_ms = page.to_ms
+    begun = replace(
+        run.cursor, since_ms=min(frame.floor(since_ms), until_ms), until_ms=until_ms, page=1
+    )
+    await run.commit(begun, pages=1, progress={"from_ms": begun.since_ms, "until_ms": until_ms})
+
+
+class _Stretch:
+    """Pages of trades, and one part with the bars they make whole."""
+
+    def __init__(self, run: JobRun, venue: Venue, series: Series) -> None:
+        self._run = run
+        self._venue = venue
+        self._series = series
+        self._until_ms = run.cursor.until_ms or 0
+        self._reached_ms = run.cursor.since_ms
+        self._trades: list[Trade] = []
+        self._pages = 0
+
+    async def to_a_write(self) -> None:
+        """What was gathered before an error is kept: its tokens are spent."""
+        try:
+            while self._reached_ms < self._until_ms and self._pages < PAGES_A_WRITE:
+                self._run.check()
+                page = await self._venue.exchange.fetch_trades(
+                    self._series.symbol, self._reached_ms
+                )
+                self._trades += page.trades
+                self._reached_ms = page.to_ms
+                self._pages += 1
+                if page.is_latest and self._reached_ms < self._until_ms:
+                    raise RetryLater(
+                        f"{self._series}: the venue has not settled {self._reached_ms} yet",
+                        retry_after_ms=self._series.timeframe.ms,
+                    )
+        except Exception:
+            await self._keep()
+            raise
+        await self._keep()
+
+    async def _keep(self) -> None:
+        """Makes the bars that have ended durable, and then moves the cursor over them."""
+        series, cursor = self._series, self._run.cursor
+        end_ms = min(series.timeframe.floor(self._reached_ms), self._until_ms)
+        if end_ms <= cursor.since_ms:
+            return
+        inside = [trade for trade in self._trades if cursor.since_ms <= trade.ts < end_ms]
+        prepared = prepare(
+            rows_of(inside, series.timeframe),
+            timeframe=series.timeframe,
+            asked=Interval(cursor.since_ms, end_ms),
+            server_ms=self._reached_ms,
+        )
+        await asyncio.to_thread(
+            self._venue.store.append_page,
+            series,
+            prepared.batch,
+            prepared.covered,
+            fence=self._run.fence,
+            known_at=self._venue.server_clock.now_ms(),
+            rejected=prepared.rejected,
+            source=f"{series.exchange_id}:trades",
+        )
+        last_ts = int(prepared.batch.ts[-1]) if len(prepared.batch) else 0
+        moved = replace(
+            cursor,
+            since_ms=end_ms,
+            last_ts=max(cursor.last_ts, last_ts),
+            page=cursor.page + self._pages,
+        )
+        await self._run.commit(moved, pages=self._pages, bars=len(prepared.batch))
