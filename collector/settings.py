@@ -8,14 +8,24 @@ environment are `COLLECTOR_` and the field, sections joined by two underscores:
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    with_config,
+)
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from collector.connectors.circuit import CircuitSettings
 from collector.errors import ConfigError
 from collector.market.timeframe import Timeframe
 from collector.secrets import Keyring, checked_reference
@@ -35,6 +45,12 @@ class WindowSettings(Section):
     priority_reserve: int = Field(default=0, ge=0)
 
 
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True)
+class CircuitSection(CircuitSettings):
+    """The circuit gate's settings, checked as the gate itself checks them."""
+
+
 class ExchangeSettings(Section):
     """A connector to be seeded. What is left out comes from the venue's own figures."""
 
@@ -45,6 +61,7 @@ class ExchangeSettings(Section):
     max_concurrent_jobs: int | None = Field(default=None, ge=1)
     priority_reserve: int | None = Field(default=None, ge=0)
     reserve_threshold: float | None = Field(default=None, ge=0, le=1)
+    circuit: CircuitSection | None = None
     notes: str | None = None
     key_ref: str | None = None
     """Where its read-only key is, as `secret://...`; bars are public and need none."""

@@ -72,7 +72,8 @@ def _exchanges(settings: Settings) -> dict[str, ExchangeSettings | None]:
 
 
 def _overrides(given: ExchangeSettings) -> dict[str, Any]:
-    fields = given.model_dump(exclude={"key_ref", "notes", "windows"})
+    fields = given.model_dump(exclude={"circuit", "key_ref", "notes", "windows"})
+    fields["circuit"] = given.circuit
     if given.windows is not None:
         fields["windows"] = tuple(Window(**window.model_dump()) for window in given.windows)
     return fields

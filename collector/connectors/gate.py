@@ -16,7 +16,7 @@ from collector.errors import ExchangeBlocked
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from collector.connectors.limiter import Limiter
+    from collector.connectors.limiter import Limiter, Token
     from collector.connectors.registry import ConnectorRegistry
     from collector.exchanges.port import (
         Answer,
@@ -50,22 +50,25 @@ class ConnectorPermit:
         self._registry = registry
         self._quirks = quirks
         self._patience = patience
-        self._probes: dict[int, str] = {}
+        # By identity: two calls for the same thing are equal, and have a token each.
+        self._tokens: dict[int, Token] = {}
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: Call) -> float:
+        late = self._tokens.pop(id(call), None)
+        if late is not None:
+            self._limiter.waste(call.exchange_id, late)
         token = await self._limiter.acquire(
             call.exchange_id, weight=call.weight, patience=self._patience
         )
-        if token.probe is not None:
-            # By identity: two calls for the same thing are equal, and only one is the probe.
-            self._probes[id(call)] = token.probe
+        self._tokens[id(call)] = token
+        return token.good_until
 
     async def after(self, answer: Answer) -> None:
         call = answer.call
         outcome = "none" if answer.status == 0 else f"{answer.status // 100}xx"
         metrics.REQUESTS.labels(call.exchange_id, call.endpoint, outcome).inc()
         metrics.REQUEST_SECONDS.labels(call.exchange_id, call.endpoint).observe(answer.seconds)
-        probe = self._probes.pop(id(call), None)
+        probe = self._tokens.pop(id(call)).probe
         await self._limiter.circuit(call.exchange_id).note(answer.health, probe)
         for window, counted in self._quirks.counted(answer.headers):
             if self._is_news(counted, window):

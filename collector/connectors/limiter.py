@@ -55,9 +55,10 @@ class Token:
     probe: str | None = None
     """The probe's id when the circuit gate let this one request through; see circuit_fold.py."""
 
-    def fresh(self, monotonic: float) -> bool:
-        """Whether it may still be spent. The grant happened after `asked_at`, never before."""
-        return (monotonic - self.asked_at) * 1000 <= self.margin_ms
+    @property
+    def good_until(self) -> float:
+        """When it may be spent at the latest. The grant happened after `asked_at`, never before."""
+        return self.asked_at + self.margin_ms / 1000
 
 
 @dataclass(slots=True)
@@ -108,12 +109,18 @@ class Limiter:
             await self._lane(GLOBAL).acquire(Want(1, priority), patience)
         for _ in range(STALE_TRIES):
             token = await self._lane(exchange_id).acquire(want, patience)
-            if token.fresh(self._clock.monotonic()):
+            if self._clock.monotonic() <= token.good_until:
                 return token
-            metrics.TOKENS_STALE.labels(exchange_id).inc()
-            self._lane(exchange_id).note_stale(token)
+            # More came together than this process could spend in time: fewer from now on.
+            self._lane(exchange_id).ask_for_fewer()
+            self.waste(exchange_id, token)
         metrics.TOKENS_DENIED.labels(exchange_id, "stale").inc()
         raise RateLimited(exchange_id, token.margin_ms, "stale")
+
+    def waste(self, exchange_id: str, token: Token) -> None:
+        """Takes note of a token that aged before its request could leave."""
+        metrics.TOKENS_STALE.labels(exchange_id).inc()
+        self._lane(exchange_id).keep_probe(token)
 
     def exhausted_until(self, exchange_id: str) -> float:
         """Monotonic time before which the budget is spent, as far as this process knows."""
@@ -180,9 +187,12 @@ class Lane:
             self._serving = asyncio.create_task(self._serve(), name=f"tokens:{self.exchange_id}")
         return await waiter.answer
 
-    def note_stale(self, token: Token) -> None:
-        """More tokens came together than this process could spend in time: fewer from now on."""
+    def ask_for_fewer(self) -> None:
+        """Halves how many waiters go with one command."""
         self._batch = max(MIN_BATCH, self._batch // 2)
+
+    def keep_probe(self, token: Token) -> None:
+        """A probe that did not leave is still ours to send, with the next token."""
         self._unspent_probe = token.probe or self._unspent_probe
 
     async def close(self) -> None:

@@ -23,7 +23,7 @@ from collector.exchanges.ccxt_catalog import ccxt_class
 from collector.exchanges.ccxt_columns import Columns, decode, learn
 from collector.exchanges.ccxt_errors import sorted_error
 from collector.exchanges.ccxt_session import open_session, tls_context
-from collector.exchanges.ccxt_visit import Errand, current_errand, current_visit
+from collector.exchanges.ccxt_visit import Errand, Grant, current_errand, current_visit
 from collector.exchanges.port import Call
 
 if TYPE_CHECKING:
@@ -93,14 +93,14 @@ class Gate(BaseExchange):  # type: ignore[misc] # ccxt has no types
             raise RuntimeError("ccxt asked for a token outside of any request")
         errand.announce()
 
-    async def _ask(self, call: Call) -> float:
+    async def _ask(self, call: Call) -> Grant:
         """Asks the permit, in the moment before the request leaves."""
         try:
-            await self.desk.permit.before(call)
+            until = await self.desk.permit.before(call)
         except Exception as denial:
             current_visit().denial = denial
             raise
-        return self.desk.clock.monotonic()
+        return Grant(self.desk.clock.monotonic(), until)
 
     def on_rest_response(self, code: int, *rest: Any) -> Any:
         """Keeps the answer as it came. `rest`: reason, url, method, headers, body, ..."""
@@ -194,7 +194,7 @@ class Gate(BaseExchange):  # type: ignore[misc] # ccxt has no types
         self.own_session = False
         super().open(lazy)
         if self.session is None:
-            self.session = open_session(self.ssl_context, self.desk.address)
+            self.session = open_session(self.ssl_context, self.desk.address, self.desk.clock)
         self.own_session = True  # so that close() ends it
 
     def _call(self, path: str, params: Any) -> Call:
@@ -204,7 +204,7 @@ class Gate(BaseExchange):  # type: ignore[misc] # ccxt has no types
 
     async def _tell(self, errand: Errand, health: Health) -> None:
         """Tells the permit, to the end: a cancellation waits for it."""
-        if errand.granted_at is None:
+        if errand.grant is None:
             return
         answer = errand.answer(self.desk.clock.monotonic(), health)
         telling = asyncio.ensure_future(self.desk.permit.after(answer))

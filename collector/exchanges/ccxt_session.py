@@ -5,6 +5,10 @@ dropped, and follows redirects: below ccxt's throttle, so that one token became 
 client middleware stands under both, on public interface only. It buys the errand's token when its
 first request is about to leave and refuses any further one; and it renames the errors that aiohttp
 would resend on, so that the job hears of a dropped connection and decides.
+
+Where a connection has to be opened first, the handshakes may outlast the token: a request that
+would leave late buys another, with the connection in hand. (A connection before every token would
+leave dozens of them open and idle while their requests wait for the budget.)
 """
 
 from __future__ import annotations
@@ -21,6 +25,9 @@ from collector.exchanges.ccxt_visit import Reply, current_errand
 
 if TYPE_CHECKING:
     from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
+    from aiohttp.connector import Connection
+
+    from collector.clock import Clock
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -39,10 +46,31 @@ def tls_context(authorities: str) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=authorities)
 
 
-def open_session(tls: ssl.SSLContext, address: str | None) -> aiohttp.ClientSession:
+class PunctualConnector(aiohttp.TCPConnector):
+    """Hands out a connection to requests that may leave at this moment."""
+
+    def __init__(self, tls: ssl.SSLContext, clock: Clock) -> None:
+        # No limit on connections: a request that waits for one would leave long after its token.
+        super().__init__(ssl=tls, limit=0)
+        self._own_clock = clock
+
+    async def connect(
+        self, req: ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
+    ) -> Connection:
+        connection = await super().connect(req, traces, timeout)
+        errand = current_errand()
+        try:
+            if errand is not None:
+                await errand.be_punctual(self._own_clock.monotonic())
+        except BaseException:
+            connection.release()  # nothing was sent on it: the next request may have it
+            raise
+        return connection
+
+
+def open_session(tls: ssl.SSLContext, address: str | None, clock: Clock) -> aiohttp.ClientSession:
     """A session for one exchange. With an `address`, requests to anywhere else are refused."""
-    # No limit on connections: a request that waits for one would leave long after its token.
-    connector = aiohttp.TCPConnector(ssl=tls, limit=0)
+    connector = PunctualConnector(tls, clock)
     return aiohttp.ClientSession(connector=connector, middlewares=(one_request_a_token(address),))
 
 

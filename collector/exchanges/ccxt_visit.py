@@ -33,14 +33,22 @@ class Reply:
     body: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The permit's yes: when it came, and until when it holds, on our monotonic clock."""
+
+    at: float
+    until: float
+
+
 @dataclass(slots=True)
 class Errand:
     """One request on its way, filled in as things happen to it."""
 
     call: Call
-    ask: Callable[[], Awaitable[float]]
-    """Asks the permit; returns the moment of its yes."""
-    granted_at: float | None = None
+    ask: Callable[[], Awaitable[Grant]]
+    """Asks the permit."""
+    grant: Grant | None = None
     announced: bool = False
     left: bool = False
     reply: Reply | None = None
@@ -58,7 +66,13 @@ class Errand:
 
     async def buy(self) -> None:
         """Returns when the permit has said yes: the request leaves now."""
-        self.granted_at = await self.ask()
+        self.grant = None
+        self.grant = await self.ask()
+
+    async def be_punctual(self, moment: float) -> None:
+        """Buys again when the request, about to leave at last, would be late."""
+        if self.grant is not None and moment > self.grant.until:
+            await self.buy()
 
     def forget(self) -> None:
         """Lets go of the answer. A connection keeps the context it was opened in, and so this."""
@@ -67,7 +81,7 @@ class Errand:
 
     def answer(self, moment: float, health: Health) -> Answer:
         """What to tell the permit."""
-        asked_at = moment if self.granted_at is None else self.granted_at
+        asked_at = moment if self.grant is None else self.grant.at
         return Answer(
             call=self.call,
             status=0 if self.reply is None else self.reply.status,

@@ -53,12 +53,15 @@ class Permit(Protocol):
 
     Every `before` that returns is followed by exactly one `after`, which ends before the adapter's
     method does, even when that method fails or is cancelled. At most one request leaves between.
+    When it could not leave in time, `before` is asked once more for the same call, and what it
+    returned first counts for nothing.
     """
 
-    async def before(self, call: Call) -> None:
-        """Returns when the request may leave now; raises RateLimited when it may not.
+    async def before(self, call: Call) -> float:
+        """Returns when the request may leave now, with the last moment (monotonic) at which it may.
 
-        Whatever it raises comes out of the adapter's method unchanged.
+        Raises RateLimited when it may not. Whatever it raises comes out of the adapter's method
+        unchanged.
         """
 
     async def after(self, answer: Answer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -39,12 +40,16 @@ class NotedPermit:
         self.answers: list[Answer] = []
         self.grants = grants
         self.deny = deny
+        self.late = 0
+        """How many of the next tokens age before their request can leave."""
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: Call) -> float:
         await asyncio.sleep(0)
         if self.deny is not None and len(self.granted) == (self.grants or 0):
             raise self.deny
         self.granted.append(call)
+        self.late -= 1
+        return 0.0 if self.late >= 0 else math.inf
 
     async def after(self, answer: Answer) -> None:
         await asyncio.sleep(0)
@@ -61,11 +66,19 @@ class Venue:
     always: Turn | None = None
     released: asyncio.Event = field(default_factory=asyncio.Event)
     arrival: asyncio.Condition = field(default_factory=asyncio.Condition)
+    runner: web.AppRunner | None = None
 
     async def arrived(self, count: int) -> None:
         """Waits until `count` requests have come."""
         async with self.arrival:
             await self.arrival.wait_for(lambda: len(self.requests) >= count)
+
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        assert self.runner is not None
+        assert self.runner.server is not None
+        return len(self.runner.server.connections)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         self.requests.append(request)
@@ -112,6 +125,7 @@ async def serving(venue: Venue) -> AsyncIterator[str]:
     app.router.add_route("*", "/{path:.*}", venue.handle)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
+    venue.runner = runner
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     try:

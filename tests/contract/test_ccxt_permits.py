@@ -78,6 +78,33 @@ async def test_a_denial_comes_out_as_it_is_and_sends_nothing(method: str) -> Non
         assert not permit.answers
 
 
+async def test_a_request_that_would_leave_late_buys_another_token() -> None:
+    async with opened("binance") as desk:
+        desk.permit.granted.clear()
+        desk.permit.answers.clear()
+        desk.venue.requests.clear()
+        desk.permit.late = 1
+        await desk.exchange.server_ms()
+        assert (len(desk.permit.granted), len(desk.venue.requests)) == (2, 1)
+        assert [answer.status for answer in desk.permit.answers] == [200]
+
+
+async def test_one_that_gets_none_is_not_sent_and_leaves_its_connection_to_the_next() -> None:
+    denial = RateLimited("binance", 1_234, "window")
+    async with opened("binance", markets=False) as desk:
+        permit = desk.permit
+        permit.late, permit.grants, permit.deny = 1, 1, denial
+        with pytest.raises(RateLimited) as caught:
+            await desk.exchange.server_ms()
+        assert caught.value is denial
+        assert not desk.venue.requests
+        assert not permit.answers
+        assert desk.venue.connections == 1
+        permit.deny = None
+        await desk.exchange.server_ms()
+        assert len(desk.venue.requests) == desk.venue.connections == 1
+
+
 @pytest.mark.parametrize("grants", range(5))
 async def test_a_denial_among_requests_made_together_leaves_none_running(grants: int) -> None:
     """Bybit's markets are five requests at once; ccxt abandons the others when one fails."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -279,8 +280,8 @@ async def test_a_renamed_symbol_goes_on_under_its_new_name(
 class AnyTime:
     """A permit that always permits."""
 
-    async def before(self, call: Call) -> None:
-        pass
+    async def before(self, call: Call) -> float:
+        return math.inf
 
     async def after(self, answer: Answer) -> None:
         pass

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NoPermit:
-    async def before(self, call: Call) -> None:
+    async def before(self, call: Call) -> float:
         raise AssertionError(f"{call} wanted to leave")
 
     async def after(self, answer: Answer) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collector.exchanges.ccxt_visit import Errand, Reply, Visit, current_errand
+from collector.exchanges.ccxt_visit import Errand, Grant, Reply, Visit, current_errand
 from collector.exchanges.port import Call
 
 CALL = Call("binance", "klines", 2)
 
 
-async def granted() -> float:
-    return 1.0
+async def granted() -> Grant:
+    return Grant(at=1.0, until=2.0)
 
 
 def test_one_request_leaves_and_only_when_it_was_announced() -> None:
