@@ -10,6 +10,7 @@ from starlette.requests import Request  # noqa: TC002 - FastAPI reads the annota
 
 from collector.connectors.market_book import MarketBook
 from collector.connectors.registry import ConnectorRegistry
+from collector.connectors.ticker_board import TickerBoard
 from collector.jobs.live_workers import LiveWorkers
 from collector.jobs.queue import JobQueue
 from collector.jobs.runs import RunHistory
@@ -36,6 +37,7 @@ class Services:
     queue: JobQueue = field(init=False)
     runs: RunHistory = field(init=False)
     book: MarketBook = field(init=False)
+    board: TickerBoard = field(init=False)
     workers: LiveWorkers = field(init=False)
 
     def __post_init__(self) -> None:
@@ -44,6 +46,7 @@ class Services:
             ("queue", JobQueue),
             ("runs", RunHistory),
             ("book", MarketBook),
+            ("board", TickerBoard),
             ("workers", LiveWorkers),
         ):
             object.__setattr__(self, name, kind(self.database))

@@ -109,6 +109,11 @@ class MarketDesk:
                 raise unprocessable(field, "unknown_symbol", reason, near)
         return market
 
+    async def check_known_symbol(self, exchange_id: str, symbol: str, *, field: str) -> None:
+        """The same as far as the exchange's markets are known. Asks no exchange."""
+        if await self._book.page(exchange_id, limit=1):
+            await self.check_symbol(exchange_id, symbol, field=field)
+
     async def _known_symbols(self, exchange_id: str) -> list[str]:
         symbols = await self._book.symbols(exchange_id)
         if not symbols:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from api.roles import Guarded
 
 DESCRIPTION = """\
-Connectors, jobs, workers, markets and candles of a Collector.
+Connectors, jobs, workers, markets, tickers, candles and trades of a Collector.
 
 Lists are `{"items": [...], "next_cursor": ...}`: ask again with `cursor` until it is null. Windows,
 schedules and cursors are epoch milliseconds, dates are ISO 8601; queries and bodies accept either.
@@ -30,7 +30,9 @@ TAGS = [
     {"name": "connectors", "description": "One per exchange: its limits, and whether it may work"},
     {"name": "jobs", "description": "What is to be collected, and how far it is"},
     {"name": "markets", "description": "What an exchange lists"},
+    {"name": "tickers", "description": "The last price of every market"},
     {"name": "candles", "description": "The bars themselves"},
+    {"name": "trades", "description": "The trades themselves"},
     {"name": "events", "description": "Changes as they happen"},
     {"name": "workers", "description": "Who is working, and where each one's metrics are"},
     {"name": "process", "description": "For probes and Prometheus"},

@@ -1,8 +1,7 @@
-"""A real mongod for the whole session, and a database of its own for every test."""
+"""A real mongod for the whole session, and in it a database for every test."""
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from collector import logs
 from collector.mongo.client import Database
 from collector.mongo.embedded import EmbeddedMongo
-from migrations import runner
+from tests.databases import Shelf, new_name
 from tests.lakes import bucket, lake  # noqa: F401 - fixtures
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def mongo_uri(mongo: EmbeddedMongo) -> str:
 
 @pytest.fixture
 def database_name() -> str:
-    return f"test_{uuid.uuid4().hex[:12]}"
+    return new_name()
 
 
 @pytest.fixture
@@ -48,8 +47,13 @@ async def empty_database(mongo_uri: str, database_name: str) -> AsyncIterator[Da
         await database.raw.client.drop_database(database_name)
 
 
+@pytest.fixture(scope="session")
+def shelf(mongo_uri: str) -> Shelf:
+    return Shelf(mongo_uri)
+
+
 @pytest.fixture
-async def database(empty_database: Database) -> Database:
-    """A database at the current schema."""
-    await runner.up(empty_database)
-    return empty_database
+async def database(shelf: Shelf) -> AsyncIterator[Database]:
+    """A database at the current schema with nothing in it."""
+    async with shelf.database() as database:
+        yield database

@@ -16,6 +16,8 @@ from api.routes import (
     reports,
     runs,
     streams,
+    tickers,
+    trades,
     workers,
 )
 
@@ -25,7 +27,9 @@ ROUTERS = (
     runs.router,
     streams.router,
     markets.router,
+    tickers.router,
     candles.router,
+    trades.router,
     coverage.router,
     reports.router,
     events.router,

@@ -67,6 +67,11 @@ def cell(value: object) -> Text:
     return Text("".join(char if char.isprintable() else " " for char in said))
 
 
+def number(value: float | None) -> str | None:
+    """As many digits as a price has, and the thousands apart."""
+    return None if value is None else f"{value:,.10g}"
+
+
 def _plain(value: object) -> object:
     if isinstance(value, datetime):
         date = value if value.tzinfo else value.replace(tzinfo=UTC)

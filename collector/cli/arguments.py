@@ -40,5 +40,7 @@ Timeframe = Annotated[
     str,
     typer.Argument(metavar="TF", help="Timeframe, such as 1m or 1h.", autocompletion=timeframes),
 ]
+Start = Annotated[str | None, typer.Option(help="From here: a date, epoch ms, or 30d ago.")]
+End = Annotated[str | None, typer.Option(help="Up to here, which is not included.")]
 JobId = Annotated[str, typer.Argument(metavar="ID", help="A job's id.")]
 JobIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of jobs.")]

@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 
 from collector import __version__
-from collector.cli import candles, connectors, jobs, keys, programs, status, streams
+from collector.cli import (
+    candles,
+    connectors,
+    jobs,
+    keys,
+    programs,
+    status,
+    streams,
+    tickers,
+    trades,
+)
 from collector.cli.failures import UsageMistake, report, want_tracebacks
 
 _UNSAID = {"help": False}
@@ -37,7 +47,14 @@ app = typer.Typer(
         }
     },
 )
-for verbs in (programs.app, streams.app, status.app, candles.app):
+for verbs in (
+    programs.app,
+    streams.app,
+    status.app,
+    candles.app,
+    trades.app,
+    tickers.app,
+):
     app.add_typer(verbs)
 for name, verbs in _GROUPS.items():
     app.add_typer(verbs, name=name)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from collector.cli.failures import UsageMistake
+
+if TYPE_CHECKING:
+    from collector.market.interval import Interval
 
 SPAN_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _SPAN = re.compile(r"([0-9]{1,6})([smhdw])")
@@ -30,6 +33,18 @@ def moment_ms(text: str, now_ms: int, span: Literal["ago", "ahead"] = "ago") -> 
     if not _EARLIEST_MS <= found <= _LATEST_MS:
         raise UsageMistake(f"{text!r} is not between 1970 and 9999")
     return found
+
+
+def range_ms(start: str | None, end: str | None, now_ms: int, there: Interval) -> tuple[int, int]:
+    """Both ends of a range, inside what there is; an end that was not typed is that of all.
+
+    Raises UsageMistake for one that ends before it begins.
+    """
+    from_ms = there.from_ms if start is None else moment_ms(start, now_ms)
+    to_ms = there.to_ms if end is None else moment_ms(end, now_ms)
+    if start is not None and end is not None and to_ms <= from_ms:
+        raise UsageMistake("--end is not after --start")
+    return max(from_ms, there.from_ms), min(to_ms, there.to_ms)
 
 
 def _of_iso(text: str) -> int:

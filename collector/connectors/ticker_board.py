@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pymongo import UpdateOne
 
+from collector.exchanges.registry import known_exchanges
 from collector.mongo.client import NOW_MS
 
 if TYPE_CHECKING:
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
     from collector.exchanges.port import Ticker
     from collector.mongo.client import Database, Document
+
+_AFTER_BAR = "}"
+"""The character after the bar of a key: where the keys of an exchange end."""
 
 
 class TickerBoard:
@@ -31,6 +35,29 @@ class TickerBoard:
     async def find(self, exchange_id: str, symbol: str) -> Document | None:
         """What the exchange last told of one market."""
         return await self._tickers.find_one({"_id": _key(exchange_id, symbol)})
+
+    async def page(
+        self,
+        exchange_id: str | None = None,
+        symbol: str | None = None,
+        *,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> list[Document]:
+        """Tickers by `_id`, after the one called `after`: by symbol within an exchange.
+
+        Every question is a range of `_id`, or a few exact ones, so that no other index is needed.
+        """
+        wanted: Document = {}
+        if symbol is not None:
+            exchanges = known_exchanges() if exchange_id is None else (exchange_id,)
+            wanted["$in"] = [_key(each, symbol) for each in exchanges]
+        elif exchange_id is not None:
+            wanted |= {"$gt": _key(exchange_id, ""), "$lt": f"{exchange_id}{_AFTER_BAR}"}
+        if after is not None:
+            wanted["$gt"] = max(after, wanted.get("$gt", ""))
+        query = {"_id": wanted} if wanted else {}
+        return await self._tickers.find(query, sort=[("_id", 1)], limit=limit)
 
 
 def _seen(exchange_id: str, ticker: Ticker) -> UpdateOne:

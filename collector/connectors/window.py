@@ -25,7 +25,7 @@ Algorithm = Literal["sliding_window", "fixed_window"]
 
 MOST_BINS = 128
 MARGIN_FLOOR_MS = 125
-MARGIN_SHARE = 40  # a fortieth of the period
+MARGIN_SHARE = 64  # a sixty-fourth of the period
 MARGIN_CEILING_SHARE = 8  # but never more than an eighth of it
 _QUOTA_NAMES = {60_000: "minute_quota", 3_600_000: "hour_quota"}
 

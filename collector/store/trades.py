@@ -8,20 +8,23 @@ the order of time; within a millisecond the shorter id goes first, which is the 
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from collector.market.interval import Interval
+from collector.market.symbol import checked_exchange_id, name_to_symbol
 from collector.store import layout
 from collector.store.port import Corrupt, Swapped, Vanished
 from collector.store.signature import build_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from collector.market.trade import Trade
     from collector.store.port import Storage
@@ -36,7 +39,12 @@ TRADE_SCHEMA = pa.schema(
         pa.field("known_at", pa.int64(), nullable=False),
     ]
 )
+ROWS_PER_BATCH = 65_536
+"""Rows that are unpacked at a time: some 4 MB."""
+
 _ATTEMPTS = 5
+_DAY_MS = 86_400_000
+_NEVER = 2**62
 
 
 def append_trades(
@@ -55,16 +63,51 @@ def append_trades(
     )
 
 
+def trade_days(storage: Storage, exchange_id: str, symbol: str) -> tuple[Interval, ...]:
+    """The days (UTC) that have a file, ascending. ValueError for names that nothing can have."""
+    names = storage.names(layout.trades_folder(exchange_id, symbol))
+    return tuple(day for day in map(_day_of, names) if day is not None)
+
+
+def trade_symbols(storage: Storage, exchange_id: str) -> tuple[str, ...]:
+    """The symbols of an exchange that have trades, in order."""
+    found = []
+    for folder in storage.folders(checked_exchange_id(exchange_id)):
+        # Folders that are not ours, whatever they are doing there, are no symbols.
+        with contextlib.suppress(ValueError):
+            symbol = name_to_symbol(folder)
+            if trade_days(storage, exchange_id, symbol):
+                found.append(symbol)
+    return tuple(sorted(found))
+
+
+def trade_batches(
+    storage: Storage,
+    exchange_id: str,
+    symbol: str,
+    from_ms: int | None = None,
+    to_ms: int | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The trades of `[from_ms, to_ms)` in order, as TRADE_SCHEMA; either end may be left out.
+
+    In memory is the file of one day as it is packed, and one batch of it, whatever the range.
+    """
+    first = 0 if from_ms is None else from_ms
+    end = _NEVER if to_ms is None else to_ms
+    for day in trade_days(storage, exchange_id, symbol):
+        if day.from_ms < end and first < day.to_ms:
+            path = layout.trades_path(exchange_id, symbol, _day(day.from_ms))
+            for batch in _batches(storage, path):
+                ts = batch["ts"]
+                yield batch.filter(pc.and_(pc.greater_equal(ts, first), pc.less(ts, end)))
+
+
 def read_trades(
     storage: Storage, exchange_id: str, symbol: str, from_ms: int, to_ms: int
 ) -> pa.Table:
-    """The trades of `[from_ms, to_ms)` in order, as TRADE_SCHEMA."""
-    folder = layout.trades_folder(exchange_id, symbol)
-    there = set(storage.names(folder))
-    wanted = [f"{folder}/{day}.parquet" for day in _days(from_ms, to_ms)]
-    found = [path for path in wanted if path.rpartition("/")[2] in there]
-    tables = [_kept(_read(storage, path), from_ms, to_ms) for path in found]
-    return pa.concat_tables([TRADE_SCHEMA.empty_table(), *tables])
+    """The same, as one table."""
+    batches = trade_batches(storage, exchange_id, symbol, from_ms, to_ms)
+    return pa.Table.from_batches(batches, TRADE_SCHEMA)
 
 
 def _merge(storage: Storage, path: str, trades: Sequence[Trade], known_at: int) -> int:
@@ -117,17 +160,26 @@ def _read(storage: Storage, path: str) -> pa.Table:
         raise Corrupt(path, error) from error
 
 
-def _kept(table: pa.Table, from_ms: int, to_ms: int) -> pa.Table:
-    inside = pc.and_(pc.greater_equal(table["ts"], from_ms), pc.less(table["ts"], to_ms))
-    return table.filter(inside)
+def _batches(storage: Storage, path: str) -> Iterator[pa.RecordBatch]:
+    # Whole, so that a day that is replaced meanwhile stays the one that was begun.
+    data = storage.read(path)
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data))
+        for batch in file.iter_batches(ROWS_PER_BATCH):
+            yield batch.cast(TRADE_SCHEMA)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise Corrupt(path, error) from error
 
 
-def _days(from_ms: int, to_ms: int) -> list[str]:
-    if to_ms <= from_ms:
-        return []
-    first = datetime.fromtimestamp(from_ms / 1000, UTC).date()
-    last = datetime.fromtimestamp((to_ms - 1) / 1000, UTC).date()
-    return [(first + timedelta(n)).isoformat() for n in range((last - first).days + 1)]
+def _day_of(name: str) -> Interval | None:
+    """The day a file's name tells; None for a file that is not ours."""
+    try:
+        day = datetime.strptime(name, "%Y-%m-%d.parquet").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    from_ms = int(day.timestamp()) * 1000
+    is_ours = name == f"{_day(from_ms)}.parquet"
+    return Interval(from_ms, from_ms + _DAY_MS) if is_ours else None
 
 
 def _day(ts: int) -> str:

@@ -17,13 +17,17 @@ import pytest
 
 from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
+from collector.connectors.ticker_board import TickerBoard
+from collector.exchanges.port import Ticker
 from collector.exchanges.registry import known_exchanges
 from collector.market.series import Series
+from collector.market.trade import Trade
 from collector.store.store import Store
+from collector.store.trades import append_trades
 from tests.acceptance.fleet import LONG
 from tests.acceptance.processes import program
-from tests.integration.serving import know_markets
-from tests.store_bars import bars, span
+from tests.integration.serving import LISTED, know_markets
+from tests.store_bars import T0, bars, span
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -43,14 +47,19 @@ CONFIG = Path(__file__).with_name("schemathesis.toml")
 
 @asynccontextmanager
 async def api(database: Database, mongo_uri: str, root: Path) -> AsyncIterator[str]:
-    """The address of an API with something to answer: a connector, markets and a few bars."""
+    """The address of an API with something to answer: a connector, markets, bars and so on."""
     await ConnectorRegistry(database).ensure("simulated", Limits(1_000, 1_000))
     for exchange_id in known_exchanges():
         # Of those that are not known the API would ask the exchange, which is not here.
         await know_markets(database, exchange_id)
     series = Series.of("simulated", "BTC/USDT", "1m")
     prices = {minute: 100.0 + minute for minute in range(10) if minute != 4}
-    Store(root / "lake").append_page(series, bars(prices), span(0, 10), fence=1, known_at=1_000)
+    store = Store(root / "lake")
+    store.append_page(series, bars(prices), span(0, 10), fence=1, known_at=1_000)
+    trades = [Trade(str(n), T0 + n, 100.0 + n, 1.0, "buy") for n in range(10)]
+    append_trades(store.storage, "simulated", "BTC/USDT", trades, known_at=1_000)
+    tickers = [Ticker(symbol, 2.0, 1.0, None, 10.0, ts=T0) for symbol in LISTED]
+    await TickerBoard(database).save("simulated", tickers)
     settings = {
         "COLLECTOR_MONGO_URI": mongo_uri,
         "COLLECTOR_MONGO_DB": database.raw.name,

@@ -34,10 +34,8 @@ LONG_ENOUGH = 2.5
 
 
 @pytest.fixture
-async def on(
-    database: Database, database_name: str, mongo_uri: str, tmp_path: Path
-) -> AsyncIterator[Live]:
-    async with live(mongo_uri, database_name, tmp_path) as running:
+async def on(database: Database, mongo_uri: str, tmp_path: Path) -> AsyncIterator[Live]:
+    async with live(mongo_uri, database.raw.name, tmp_path) as running:
         yield running
 
 
@@ -219,14 +217,14 @@ async def ready(api: Api) -> bool:
 
 
 async def test_without_mongodb_it_says_so_and_comes_back_by_itself(
-    database: Database, database_name: str, mongo: EmbeddedMongo, tmp_path: Path
+    database: Database, mongo: EmbeddedMongo, tmp_path: Path
 ) -> None:
     Store(tmp_path).append_page(HELD, flat(0, 3), Interval(at(0), at(3)), fence=1, known_at=1)
     held = {"exchange_id": "simulated", "symbol": "ETH/USDT", "timeframe": "1m"}
     async with cuttable_link(mongo.port) as link:
         settings = {
             "COLLECTOR_MONGO_URI": link.uri,
-            "COLLECTOR_MONGO_DB": database_name,
+            "COLLECTOR_MONGO_DB": database.raw.name,
             "COLLECTOR_DATA": str(tmp_path),
         }
         async with api_process(**settings) as api:

@@ -27,6 +27,7 @@ from tests.bench import (
     run_to_request,
     series,
     tokens,
+    venues,
     waiting,
     wakeup,
 )
@@ -42,6 +43,7 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[list[Figure]]]] = {
     "run": run_to_request.run,
     "waiting": waiting.run,
     "backfill": backfill.run,
+    "venues": venues.run,
     "series": series.run,
     "help": help.run,
     "lake": lake.run,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CONNECTORS, JOBS, STREAMS = "/api/v1/connectors", "/api/v1/jobs", "/api/v1/streams"
 CANDLES, MARKETS = "/api/v1/candles", "/api/v1/markets"
+TRADES, TICKERS = "/api/v1/trades", "/api/v1/tickers"
 JOB = {
     "exchange_id": "simulated",
     "type": "ohlcv_incremental",
@@ -29,6 +30,7 @@ JOB = {
 BACKFILL = {**JOB, "type": "ohlcv_backfill"}
 STREAM = {"exchange_id": "simulated", "symbols": ["BTC/USDT"], "timeframes": ["1m"]}
 SERIES = {"exchange_id": "simulated", "symbol": "BTC/USDT", "timeframe": "1m"}
+MARKET = {"exchange_id": "simulated", "symbol": "BTC/USDT"}
 FUTURE = "2199-01-01"
 
 BODIES: list[tuple[str, dict[str, Any] | list[Any] | str, str]] = [
@@ -130,6 +132,19 @@ QUERIES: list[tuple[str, dict[str, str], str]] = [
     (CANDLES, {**SERIES, "as_of": "now"}, "as_of"),
     (CANDLES, {**SERIES, "format": "exe"}, "format"),
     (CANDLES, {**SERIES, "gaps": "hide"}, "gaps"),
+    (TRADES, {}, "exchange_id"),
+    (TRADES, SERIES, "timeframe"),
+    (TRADES, {**MARKET, "exchange_id": "../../etc"}, "exchange_id"),
+    (TRADES, {**MARKET, "symbol": "../../passwd"}, "symbol"),
+    (TRADES, {**MARKET, "symbol": "é" * 100}, "symbol"),
+    (TRADES, {**MARKET, "start": "5", "end": "5"}, "end"),
+    (TRADES, {**MARKET, "start": "9" * 5000}, "start"),
+    (TRADES, {**MARKET, "format": "exe"}, "format"),
+    (TICKERS, {"exchange_id": "../etc"}, "exchange_id"),
+    (TICKERS, {"exchange": "simulated"}, "exchange"),
+    (TICKERS, {"symbol": "\x00"}, "symbol"),
+    (TICKERS, {"cursor": "\x00"}, "cursor"),
+    (TICKERS, {"limit": "1001"}, "limit"),
 ]
 PATHS = ("nonsense", "$ne", "..%2f..%2fetc", "%00", "0" * 24, "%ff", "a" * 5000)
 

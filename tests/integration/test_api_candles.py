@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
-import tracemalloc
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,11 +15,11 @@ import pytest
 from collector.market.candles import CANDLE_SCHEMA, CandleBatch
 from collector.market.series import Series
 from collector.store.store import Store
-from tests.integration.serving import fresh_database, know_markets, serving
+from tests.integration.draining import drained
+from tests.integration.serving import know_markets, serving
 from tests.store_bars import BTC, MINUTE, T0, at, bars, span
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from collector.mongo.client import Database
@@ -49,18 +48,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store.append_page(LONG, batch, span(first, first + PAGE), fence=1, known_at=1_000)
     store.compact(LONG)
     return root
-
-
-@pytest.fixture(scope="module")
-async def database(mongo_uri: str) -> AsyncIterator[Database]:
-    async with fresh_database(mongo_uri) as database:
-        yield database
-
-
-@pytest.fixture(scope="module")
-async def client(database: Database, root: Path) -> AsyncIterator[Client]:
-    async with serving(database, root) as client:
-        yield client
 
 
 async def test_json_has_columns_and_rows(client: Client) -> None:
@@ -106,13 +93,13 @@ async def test_as_of_tells_what_was_known(client: Client) -> None:
 
 
 async def test_a_series_without_bars_is_empty_and_an_unknown_one_is_refused(
-    client: Client, database: Database
+    client: Client,
 ) -> None:
     asked = {**ASKED, "exchange_id": "bybit", "format": "csv"}
     assert (await client.get(URL, params=asked)).body == ",".join(CANDLE_SCHEMA.names) + "\n"
     empty = await client.get(URL, params={**asked, "format": "json"})
     assert empty.body == {"columns": CANDLE_SCHEMA.names, "rows": []}
-    await know_markets(database, "bybit")
+    await know_markets(client.services.database, "bybit")
     refused = await client.get(URL, params={**asked, "symbol": "BTC/USDX"})
     assert (refused.status, refused.code) == (422, "unknown_symbol")
     assert "BTC/USDT" in refused.body["errors"][0]["near"]
@@ -123,25 +110,10 @@ async def test_a_long_range_is_streamed_in_bounded_memory(
     client: Client, form: str, bars_asked: int
 ) -> None:
     asked = {**ASKED, "symbol": "LONG/USDT", "format": form, "end": str(at(bars_asked))}
-    between = b"\n" if form == "csv" else b"],["
-    size = rows = 0
-    pool = pa.default_memory_pool()
-    held_before, peak = pool.bytes_allocated(), 0
-    tracemalloc.start(1)
-    try:
-        async with client.session.get(URL, params=asked) as response:
-            assert response.status == 200
-            assert "Content-Length" not in response.headers
-            async for piece in response.content.iter_any():
-                size += len(piece)
-                rows += piece.count(between)
-                peak = max(peak, pool.bytes_allocated() - held_before)
-        peak += tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert rows >= bars_asked - 1000  # A separator may be cut in two by a piece's end.
-    assert size > 40 * bars_asked
-    assert peak < ROOM_BYTES, f"{peak / 2**20:.0f} MB"
+    found = await drained(client, URL, asked)
+    assert found.rows >= bars_asked - 1000
+    assert found.size > 40 * bars_asked
+    assert found.peak < ROOM_BYTES, f"{found.peak / 2**20:.0f} MB"
 
 
 async def test_a_reader_that_leaves_ends_the_stream(client: Client) -> None:

@@ -76,7 +76,12 @@ async def test_without_mongodb_every_route_says_503_and_when_to_come_back(tmp_pa
     needs_none = {"/healthz", "/readyz", "/openapi.json"}
     # What is in the files can be told without the database.
     needs_none |= {"/api/v1/coverage", "/api/v1/reports/missing", "/api/v1/reports/validation"}
-    query = "?exchange_id=simulated&symbol=BTC/USDT&timeframe=1m"
+    exchange = "?exchange_id=simulated"
+    queries = {
+        "/api/v1/markets": exchange,
+        "/api/v1/candles": f"{exchange}&symbol=BTC/USDT&timeframe=1m",
+        "/api/v1/trades": f"{exchange}&symbol=BTC/USDT",
+    }
     async with (
         Database(f"mongodb://127.0.0.1:{closed_port()}", "gone") as database,
         serving(database, tmp_path) as client,
@@ -84,7 +89,7 @@ async def test_without_mongodb_every_route_says_503_and_when_to_come_back(tmp_pa
 
         async def check(path: str, method: str) -> None:
             url = path.format(exchange_id="simulated", job_id="0" * 24)
-            url += {"/api/v1/candles": query, "/api/v1/markets": query[:22]}.get(path, "")
+            url += queries.get(path, "")
             sent = bodies.get(path) if method == "POST" else {} if method[0] == "P" else None
             answer = await client(method, url, sent)
             assert (answer.status, answer.code) == (503, "database_unavailable"), (method, path)
@@ -184,11 +189,11 @@ async def api_process(
 
 
 async def test_a_process_serves_until_sigterm_and_exits_with_0(
-    database: Database, database_name: str, mongo_uri: str, tmp_path: Path
+    database: Database, mongo_uri: str, tmp_path: Path
 ) -> None:
     settings = {
         "COLLECTOR_MONGO_URI": mongo_uri,
-        "COLLECTOR_MONGO_DB": database_name,
+        "COLLECTOR_MONGO_DB": database.raw.name,
         "COLLECTOR_HOME": str(tmp_path),
     }
     async with asyncio.timeout(30), api_process("--port", "0", **settings) as process:

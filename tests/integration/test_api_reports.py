@@ -16,11 +16,10 @@ from api.routes import ROUTERS, coverage
 from collector.keys import ApiKeys, Role
 from collector.market.series import Series
 from collector.store.store import Store
-from tests.integration.serving import fresh_database, serving
+from tests.integration.serving import serving
 from tests.store_bars import BTC, ETH, at, bars, flat, span
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from collector.mongo.client import Database
@@ -46,18 +45,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store.append_page(ETH, flat(0, 60), span(0, 60), fence=1, known_at=1_000)
     store.append_page(SOL, flat(0, 1), span(0, 60), fence=1, known_at=1_000)
     return root
-
-
-@pytest.fixture(scope="module")
-async def database(mongo_uri: str) -> AsyncIterator[Database]:
-    async with fresh_database(mongo_uri) as database:
-        yield database
-
-
-@pytest.fixture(scope="module")
-async def client(database: Database, root: Path) -> AsyncIterator[Client]:
-    async with serving(database, root) as client:
-        yield client
 
 
 async def test_coverage_of_one_series(client: Client) -> None:

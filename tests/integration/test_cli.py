@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.connectors.market_book import MarketBook
-from collector.exchanges.port import Market, Markets
+from collector.connectors.ticker_board import TickerBoard
+from collector.exchanges.port import Market, Markets, Ticker
 from collector.jobs.job import EXCHANGE_DUTIES
 from collector.mongo.embedded import EmbeddedMongo
 from collector.mongo.home import announced_uri
+from tests.integration.serving import know_markets
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -61,9 +63,9 @@ async def collector(*arguments: str, cwd: Path, **environment: str) -> Ended:
 
 
 @pytest.fixture
-def cli(database: Database, mongo_uri: str, database_name: str, tmp_path: Path) -> Cli:
+def cli(database: Database, mongo_uri: str, tmp_path: Path) -> Cli:
     """`await cli("job list --json")` on this test's own database."""
-    where = {"COLLECTOR_MONGO_URI": mongo_uri, "COLLECTOR_MONGO_DB": database_name}
+    where = {"COLLECTOR_MONGO_URI": mongo_uri, "COLLECTOR_MONGO_DB": database.raw.name}
 
     async def run(line: str) -> Ended:
         return await collector(*line.split(), cwd=tmp_path, **where)
@@ -167,6 +169,36 @@ async def test_status_and_empty_states(cli: Cli) -> None:
     assert facts["connectors"][0]["lag"] == {"bars": 0, "timeframe": "1m"}
     assert facts["backfills"]["jobs"] == 1
     assert facts["workers"] == []
+
+
+async def test_tickers_by_the_page_and_what_to_do_without_any(cli: Cli, database: Database) -> None:
+    empty = await cli("tickers simulated")
+    assert empty.out == "no tickers yet: collector job add simulated tickers_snapshot\n"
+    none = {"items": [], "next_cursor": None}
+    assert (await cli("tickers simulated BTC/USDT --json")).facts == none
+    symbols = ("BTC/USDT", "ETH/USDT", "SOL/USDT")
+    told = [Ticker(symbol, 1234.5, None, 1235.0, 10.0, ts=5_000) for symbol in symbols]
+    await TickerBoard(database).save("simulated", told)
+    await know_markets(database)
+    page = (await cli("tickers simulated --limit 2 --json")).facts
+    assert [each["symbol"] for each in page["items"]] == ["BTC/USDT", "ETH/USDT"]
+    rest = f"tickers simulated --limit 2 --cursor {page['next_cursor']} --json"
+    [last] = (await cli(rest)).facts["items"]
+    assert last.pop("seen_at") > 5_000
+    assert last == {
+        "exchange_id": "simulated",
+        "symbol": "SOL/USDT",
+        "last": 1234.5,
+        "bid": None,
+        "ask": 1235.0,
+        "volume": 10.0,
+        "ts": 5_000,
+    }
+    shown = await cli("tickers simulated ETH/USDT")
+    assert shown.out.splitlines()[1].split()[:5] == ["ETH/USDT", "1,234.5", "-", "1,235", "10"]
+    wrong = await cli("tickers simulated ETH/USTD")
+    assert (wrong.code, wrong.out) == (3, "")
+    assert wrong.err.startswith("E_API: simulated told no ticker of 'ETH/USTD'; did you mean ETH/")
 
 
 async def test_a_database_of_ones_own_must_be_migrated(

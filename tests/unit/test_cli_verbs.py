@@ -49,7 +49,7 @@ VERBS = dict(_verbs(typer.main.get_command(app)))
 
 def test_the_verbs_of_the_contract_are_there() -> None:
     wanted = ["up", "api", "worker", "migrate up", "migrate status", "add", "status", "watch"]
-    wanted += ["read", "export", "key new", "simulate"]
+    wanted += ["read", "export", "trades", "tickers", "key new", "simulate"]
     wanted += [f"connector {v}" for v in ("add", "list", "show", "pause", "resume", "remove")]
     wanted += [f"job {v}" for v in ("add", "list", "show", "pause", "resume", "run", "remove")]
     assert {" ".join(path) for path in VERBS} >= set(wanted)
@@ -89,6 +89,12 @@ def test_help_imports_nothing_heavy() -> None:
         (["add", "binance", "BTC/USDT", "--timeframes", "1x"], "1x"),
         (["read", "binance", "BTC/USDT", "1x"], "1x"),
         (["read", "../etc", "BTC/USDT", "1m"], "../etc"),
+        (["trades", "../etc", "BTC/USDT"], "../etc"),
+        (["trades", "binanse", "BTC/USDT"], "did you mean binance"),
+        (["trades", "binance", "é" * 100], "too long for a symbol"),
+        (["trades", "binance", "BTC/USDT", "--format", "csv"], "say --out, too"),
+        (["trades", "binance", "BTC/USDT", "--out", "trades.txt"], "--format is csv"),
+        (["tickers", "binanse"], "did you mean binance"),
     ],
 )
 def test_a_mistake_is_one_line_and_code_2(

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from collector.market.trade import Trade
 from collector.store.disk import LocalDisk
 from collector.store.port import Corrupt, Fault
-from collector.store.trades import TRADE_SCHEMA, append_trades, read_trades
+from collector.store.trades import (
+    TRADE_SCHEMA,
+    append_trades,
+    read_trades,
+    trade_batches,
+    trade_days,
+    trade_symbols,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from collector.store.port import Storage
+    from tests.lakes import Lake
 
 DAY = 86_400_000
 START = 20_000 * DAY
@@ -23,11 +36,11 @@ def trade(number: int, ts: int, price: float = 1.0) -> Trade:
     return Trade(str(number), ts, price, 2.0, "buy")
 
 
-def append(disk: LocalDisk, *trades: Trade, known_at: int = 1) -> int:
+def append(disk: Storage, *trades: Trade, known_at: int = 1) -> int:
     return append_trades(disk, "binance", "BTC/USDT", trades, known_at=known_at)
 
 
-def read(disk: LocalDisk, from_ms: int = START, to_ms: int = START + 3 * DAY) -> list[Any]:
+def read(disk: Storage, from_ms: int = START, to_ms: int = START + 3 * DAY) -> list[Any]:
     return read_trades(disk, "binance", "BTC/USDT", from_ms, to_ms).to_pylist()
 
 
@@ -38,6 +51,41 @@ def test_each_day_has_its_own_file(tmp_path: Path) -> None:
     assert [row["id"] for row in read(disk)] == ["1", "2", "3"]
     assert [row["id"] for row in read(disk, START + 1, START + DAY)] == ["2"]
     assert read(disk, START + DAY, START) == []
+
+
+def test_only_days_with_a_file_are_days(lake: Lake) -> None:
+    disk = lake.storage()
+    append(disk, trade(1, START), trade(2, START + 5 * DAY))
+    for name in ("notes.txt", "2024-1-1.parquet", "20240101.parquet", "2024-02-30.parquet"):
+        disk.write_atomic(f"binance/BTC-USDT/trades/{name}", b"not ours")
+    disk.write_atomic("binance/ETH-USDT/1m.parquet", b"bars, no trades")
+    disk.write_atomic("binance/not a symbol/trades/2024-10-04.parquet", b"not ours")
+    assert [day.from_ms for day in trade_days(disk, "binance", "BTC/USDT")] == [
+        START,
+        START + 5 * DAY,
+    ]
+    assert trade_symbols(disk, "binance") == ("BTC/USDT",)
+    assert trade_symbols(disk, "kraken") == ()
+    assert [row["id"] for row in read(disk, 0, 2**52)] == ["1", "2"]
+
+
+def test_batches_are_read_a_day_at_a_time(lake: Lake) -> None:
+    disk = lake.storage()
+    append(disk, trade(1, START), trade(2, START + DAY), trade(3, START + DAY + 1))
+    disk.write_atomic("binance/BTC-USDT/trades/2024-10-06.parquet", b"not parquet")
+    batches = trade_batches(disk, "binance", "BTC/USDT", START, None)
+    assert [next(batches)["id"].to_pylist() for _ in range(2)] == [["1"], ["2", "3"]]
+    with pytest.raises(Corrupt, match="2024-10-06"):
+        next(batches)
+
+
+def test_a_file_with_other_columns_is_damaged(tmp_path: Path) -> None:
+    disk = LocalDisk(tmp_path)
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"id": ["1"], "ts": [START]}), sink)
+    disk.write_atomic(DAY_FILE, sink.getvalue())
+    with pytest.raises(Corrupt, match="2024-10-04"):
+        read(disk)
 
 
 def test_a_trade_told_again_stays_as_it_was_first_told(tmp_path: Path) -> None:

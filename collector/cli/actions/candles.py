@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
 from collector.cli.actions.known import known_timeframe
-from collector.cli.answer import Answer, table
+from collector.cli.actions.rows import Rows, first_rows, table_facts
+from collector.cli.answer import Answer, number, table
 from collector.cli.failures import UsageMistake
-from collector.cli.moments import moment_ms, shown_moment
+from collector.cli.moments import moment_ms, range_ms, shown_moment
 from collector.cli.near import did_you_mean
 from collector.errors import NotFound
 from collector.market.candles import CANDLE_SCHEMA
@@ -50,10 +51,11 @@ class Stretch:
     gaps: Gaps
     as_of: int | None
 
-    @property
-    def bars(self) -> int:
-        """Slots in the range; what a progress bar counts towards."""
-        return max(0, self.to_ms - self.from_ms) // self.reader.series.timeframe.ms
+    def rows(self) -> Rows:
+        """All of it, to be written to a file."""
+        slot_ms = self.reader.series.timeframe.ms
+        whole = (self.from_ms, self.to_ms)
+        return Rows("bars", CANDLE_SCHEMA, self.batches(), *whole, step="bars", step_ms=slot_ms)
 
     def batches(self, from_ms: int | None = None) -> Iterator[pa.RecordBatch]:
         start = self.from_ms if from_ms is None else max(from_ms, self.from_ms)
@@ -66,13 +68,15 @@ def read(
 ) -> Answer:
     """Bars from `start` on, or without one the newest."""
     stretch = stretch_of(asked, exchange_id, symbol, timeframe, given)
-    found = first_rows(stretch, limit) if given.start is not None else last_rows(stretch, limit)
-    rows = list(zip(*(column.to_pylist() for column in found.columns), strict=True))
-    facts = {"columns": found.schema.names, "rows": rows}
+    if given.start is None:
+        facts = table_facts(last_rows(stretch, limit))
+    else:
+        facts = table_facts(first_rows(stretch.batches(), CANDLE_SCHEMA, limit))
+    rows = facts["rows"]
     if not rows:
         return Answer(facts, "no bars in this range")
     headings = ("time (UTC)", "open", "high", "low", "close", "volume", "gap")
-    body = [(shown_moment(row[0]), *map(_number, row[1:6]), row[10] or " ") for row in rows]
+    body = [(shown_moment(row[0]), *map(number, row[1:6]), row[10] or " ") for row in rows]
     return Answer(facts, table(headings, body, right="open high low close volume"))
 
 
@@ -88,14 +92,10 @@ def stretch_of(
         raise UsageMistake(str(error)) from None
     store = Store(asked.settings().data_root)
     span = span_of(store, series)
-    from_ms = span.from_ms if given.start is None else moment_ms(given.start, now_ms)
-    to_ms = span.to_ms if given.end is None else moment_ms(given.end, now_ms)
-    if given.start is not None and given.end is not None and to_ms <= from_ms:
-        raise UsageMistake("--end is not after --start")
+    whole = range_ms(given.start, given.end, now_ms, span)
     return Stretch(
         DataReader(symbol, timeframe, exchange_id, store),
-        max(from_ms, span.from_ms),
-        min(to_ms, span.to_ms),
+        *whole,
         given.gaps,
         None if given.as_of is None else moment_ms(given.as_of, now_ms),
     )
@@ -109,16 +109,6 @@ def span_of(store: Store, series: Series) -> Interval:
         if span is not None:
             return span
     raise NotFound(f"nothing is stored for {series}{_hint(store, series)}")
-
-
-def first_rows(stretch: Stretch, limit: int) -> pa.Table:
-    taken, batches = 0, []
-    for batch in stretch.batches():
-        batches.append(batch.slice(0, limit - taken))
-        taken += len(batches[-1])
-        if taken >= limit:
-            break
-    return pa.Table.from_batches(batches, CANDLE_SCHEMA)
 
 
 def last_rows(stretch: Stretch, limit: int) -> pa.Table:
@@ -143,7 +133,3 @@ def _hint(store: Store, series: Series) -> str:
         return did_you_mean(series.symbol, here)
     frames = sorted(e.timeframe for e in stored if e.symbol == series.symbol)
     return f"; there is {', '.join(map(str, frames))}"
-
-
-def _number(value: Any) -> str:
-    return f"{value:,.10g}"

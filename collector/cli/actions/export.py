@@ -1,4 +1,4 @@
-"""What `collector export` does: a series into one file, never more than a batch in memory."""
+"""What `collector export` does: stored rows into one file, never more than a batch in memory."""
 
 from __future__ import annotations
 
@@ -13,44 +13,34 @@ import pyarrow.csv
 import pyarrow.parquet
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from collector.cli.actions.candles import Range, Stretch, stretch_of
 from collector.cli.answer import Answer, console
 from collector.errors import StoreError
-from collector.market.candles import CANDLE_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from collector.cli.verb import Asked
+    from collector.cli.actions.rows import Rows
 
 Form = Literal["csv", "parquet", "arrow"]
 PATIENCE_SECONDS = 2.0
 """A progress bar for less than this is only a flicker."""
 
 
-def export(
-    asked: Asked,
-    series: tuple[str, str, str],
-    given: Range,
-    form: Form,
-    out: Path,
-    force: bool,
-) -> Answer:
+def export(rows: Rows, form: Form, out: Path, force: bool) -> Answer:
     """Writes the file whole or not at all. `-` is standard output."""
-    stretch = stretch_of(asked, *series, given)
     began = time.monotonic()
     if str(out) == "-":
-        rows = write(stretch, form, sys.stdout.buffer)
+        count = write(rows, form, sys.stdout.buffer)
         sys.stdout.flush()
-        return Answer({}, "", [f"{rows:,} bars"])
+        return Answer({}, "", [f"{count:,} {rows.noun}"])
     if out.exists() and not force:
         raise StoreError(f"{out} is there already: choose another name, or use --force")
     with replacing(out) as sink:
-        rows = write(stretch, form, sink)
+        count = write(rows, form, sink)
     seconds, size = time.monotonic() - began, out.stat().st_size
-    facts = {"out": str(out), "format": form, "rows": rows, "bytes": size}
-    said = f"{rows:,} bars in {out} ({size / 1e6:,.1f} MB, {seconds:.1f} s)"
+    facts = {"out": str(out), "format": form, "rows": count, "bytes": size}
+    said = f"{count:,} {rows.noun} in {out} ({size / 1e6:,.1f} MB, {seconds:.1f} s)"
     return Answer(facts, said)
 
 
@@ -66,54 +56,53 @@ def replacing(out: Path) -> Iterator[BinaryIO]:
         draft.unlink(missing_ok=True)
 
 
-def write(stretch: Stretch, form: Form, sink: BinaryIO) -> int:
+def write(rows: Rows, form: Form, sink: BinaryIO) -> int:
     """Writes every batch as it comes; returns how many rows."""
-    rows = 0
+    count = 0
     with ExitStack() as stack:
-        writer = stack.enter_context(_writer(form, sink))
-        progress = stack.enter_context(late_progress(stretch.bars))
-        for batch in stretch.batches():
+        writer = stack.enter_context(_writer(form, rows.schema, sink))
+        progress = stack.enter_context(late_progress(rows.steps, rows.step))
+        for batch in rows.batches:
             writer.write_batch(batch)
-            rows += len(batch)
-            # Gaps that were left out are behind us as well.
-            reached = batch.column("ts")[-1].as_py() if len(batch) else stretch.from_ms
-            progress((reached - stretch.from_ms) // stretch.reader.series.timeframe.ms)
-    return rows
+            count += len(batch)
+            if len(batch):
+                progress(rows.steps_to(batch))
+    return count
 
 
-def _writer(form: Form, sink: BinaryIO) -> Any:
+def _writer(form: Form, schema: pa.Schema, sink: BinaryIO) -> Any:
     if form == "csv":
         # Arrow would put its own header into quotes.
-        sink.write((",".join(CANDLE_SCHEMA.names) + "\n").encode())
-        return pa.csv.CSVWriter(sink, CANDLE_SCHEMA, write_options=_PLAIN_CSV)
+        sink.write((",".join(schema.names) + "\n").encode())
+        return pa.csv.CSVWriter(sink, schema, write_options=_PLAIN_CSV)
     if form == "arrow":
-        return pa.ipc.new_file(sink, CANDLE_SCHEMA)
-    return pa.parquet.ParquetWriter(sink, CANDLE_SCHEMA, compression="zstd")
+        return pa.ipc.new_file(sink, schema)
+    return pa.parquet.ParquetWriter(sink, schema, compression="zstd")
 
 
 _PLAIN_CSV = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
 
 
 @contextmanager
-def late_progress(total: int) -> Iterator[Any]:
+def late_progress(total: int, unit: str = "bars") -> Iterator[Any]:
     """A bar with rate and ETA on standard error, once the work has taken two seconds."""
     began = time.monotonic()
     bar = Progress(
         BarColumn(),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f} bars"),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f} {task.fields[unit]}"),
         TextColumn("{task.fields[rate]:,.0f}/s"),
         TimeRemainingColumn(),
         console=console(to_stderr=True),
         transient=True,
         disable=not sys.stderr.isatty(),
     )
-    task = bar.add_task("export", total=max(1, total), rate=0.0)
+    task = bar.add_task("export", total=max(1, total), unit=unit, rate=0.0)
 
-    def reached(bars: int) -> None:
+    def reached(done: int) -> None:
         took = time.monotonic() - began
         if took > PATIENCE_SECONDS:
             bar.start()
-        bar.update(task, completed=bars, rate=bars / max(took, 1e-6))
+        bar.update(task, completed=done, rate=done / max(took, 1e-6))
 
     try:
         yield reached

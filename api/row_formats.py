@@ -1,4 +1,4 @@
-"""Candles on the wire: batches in, pieces of a csv, json, arrow or parquet answer out.
+"""Rows on the wire: batches in, pieces of a csv, json, arrow or parquet answer out.
 
 Every encoder holds one slice of a batch at a time, whatever the length of the range.
 """
@@ -14,8 +14,6 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from collector.market.candles import CANDLE_SCHEMA
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -30,9 +28,9 @@ MEDIA_TYPES: dict[Format, str] = {
 ROWS_PER_PIECE = 8_192
 
 
-def encode(batches: Iterator[pa.RecordBatch], form: Format) -> Iterator[bytes]:
-    """The whole answer in pieces. The first piece is made of the first batch."""
-    return _ENCODERS[form](_slices(batches))
+def encode(batches: Iterator[pa.RecordBatch], schema: pa.Schema, form: Format) -> Iterator[bytes]:
+    """The whole answer in pieces. The first piece is made of the first batch that has rows."""
+    return _ENCODERS[form](_slices(batches), schema)
 
 
 def _slices(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -41,8 +39,8 @@ def _slices(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield batch.slice(start, ROWS_PER_PIECE)
 
 
-def _csv(slices: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
-    heading = (",".join(CANDLE_SCHEMA.names) + "\n").encode()
+def _csv(slices: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[bytes]:
+    heading = (",".join(schema.names) + "\n").encode()
     options = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
     for piece in slices:
         sink = io.BytesIO()
@@ -53,8 +51,8 @@ def _csv(slices: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
         yield heading
 
 
-def _json(slices: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
-    before = b'{"columns":' + orjson.dumps(CANDLE_SCHEMA.names) + b',"rows":['
+def _json(slices: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[bytes]:
+    before = b'{"columns":' + orjson.dumps(schema.names) + b',"rows":['
     for piece in slices:
         rows = list(zip(*(column.to_pylist() for column in piece.columns), strict=True))
         # Without its brackets: the rows of all pieces make one list.
@@ -87,25 +85,25 @@ class _Drain(io.RawIOBase):
         return b"".join(pieces)
 
 
-def _arrow(slices: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+def _arrow(slices: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[bytes]:
     drain = _Drain()
-    with pa.ipc.new_stream(drain, CANDLE_SCHEMA) as writer:
+    with pa.ipc.new_stream(drain, schema) as writer:
         for piece in slices:
             writer.write_batch(piece)
             yield drain.emptied()
     yield drain.emptied()
 
 
-def _parquet(slices: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+def _parquet(slices: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[bytes]:
     drain = _Drain()
-    with pa.parquet.ParquetWriter(drain, CANDLE_SCHEMA, compression="zstd") as writer:
+    with pa.parquet.ParquetWriter(drain, schema, compression="zstd") as writer:
         for piece in slices:
             writer.write_batch(piece)
             yield drain.emptied()
     yield drain.emptied()
 
 
-_ENCODERS: dict[Format, Callable[[Iterator[pa.RecordBatch]], Iterator[bytes]]] = {
+_ENCODERS: dict[Format, Callable[[Iterator[pa.RecordBatch], pa.Schema], Iterator[bytes]]] = {
     "json": _json,
     "csv": _csv,
     "arrow": _arrow,

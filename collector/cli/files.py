@@ -1,0 +1,34 @@
+"""Files that verbs write rows to: where they lie, and their form."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from collector.cli.failures import UsageMistake
+from collector.cli.verb import Asked
+
+
+class Form(StrEnum):
+    CSV = "csv"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+
+
+FormOption = Annotated[
+    Form | None, typer.Option("--format", help="Default: what the file's name ends with.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace the file.")]
+
+
+def form_of(asked: Asked, form: Form | None, out: Path) -> Form:
+    """The form that was asked for, else the one the file's name tells."""
+    if str(out) == "-" and asked.json:
+        raise UsageMistake("--json and --out - both want standard output")
+    if form is not None:
+        return form
+    try:
+        return Form(out.suffix.removeprefix("."))
+    except ValueError:
+        raise UsageMistake("--format is csv, parquet or arrow") from None
