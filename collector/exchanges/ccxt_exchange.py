@@ -15,11 +15,12 @@ from collector.exchanges.ccxt_key import KeyCheck
 from collector.exchanges.ccxt_markets import markets_of
 from collector.exchanges.ccxt_page import page_of
 from collector.exchanges.ccxt_tickers import tickers_of
-from collector.exchanges.ccxt_trades import trades_of
+from collector.exchanges.ccxt_trades import told_of
 from collector.exchanges.ccxt_visit import Visit, entered
 from collector.exchanges.first_bar import BEFORE_ALL_MARKETS_MS, first_bar_ms
 from collector.exchanges.learnt import Learnt, from_first_row
 from collector.exchanges.quirks import quirks_for
+from collector.exchanges.trade_questions import TradeQuestions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -69,6 +70,7 @@ class CcxtExchange:
         self._listed_ms: dict[str, int | None] = {}
         self._probes: dict[tuple[str, str, int], int | None] = {}
         self._learnt: dict[str, Learnt] = {}
+        self._trades = TradeQuestions(self.quirks, clock)
 
     async def load_markets(self) -> Markets:
         """Every market, asked from the venue. An answer without any changes nothing and raises."""
@@ -137,15 +139,12 @@ class CcxtExchange:
         """The trades from `since_ms` on, in one request; else the newest the venue gives."""
         self._require_market(symbol)
         self._require_method("fetchTrades", "trades")
-        size = self.quirks.trades_page
-        name = self.quirks.trades_since
-        asked_ms = since_ms if size is not None and name is None else None
-        named = {} if name is None else {name: since_ms}
+        question = self._trades.about(symbol, since_ms)
         async with self._visit() as visit:
-            parsed = await self._ccxt.fetch_trades(symbol, asked_ms, size, named)
-            return trades_of(
-                parsed, visit, self.quirks, since_ms=since_ms, now_ms=self._clock.wall_ms()
+            parsed = await self._ccxt.fetch_trades(
+                symbol, question.since_ms, question.limit, question.params
             )
+            return question.read(told_of(parsed, visit, self.id, now_ms=self._clock.wall_ms()))
 
     async def fetch_tickers(self) -> tuple[Ticker, ...]:
         """The tickers of all known markets, by symbol. Never none."""

@@ -1,73 +1,61 @@
-"""Makes a page of the trades ccxt parsed, and says which stretch of time the page settles.
+"""The trades that an answer holds, once it shows that it can be believed.
 
 An answer is believed whole or not at all: one trade without a time, a price or a size makes it a
-broken one, for nobody could tell later that a day lacks it. A full answer speaks up to its last
-trade and no further. A venue that gives only its newest trades speaks from its first one on.
+broken one, for nobody could tell later that a day lacks it.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import ExchangeUnavailable
 from collector.exchanges.ccxt_errors import http_date_ms
 from collector.exchanges.ccxt_page import holds_empty
 from collector.exchanges.first_bar import BEFORE_ALL_MARKETS_MS
-from collector.exchanges.port import TradePage
 from collector.market.trade import Trade
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from collector.exchanges.ccxt_visit import Visit
-    from collector.exchanges.quirks import Quirks
 
 LIVE_EDGE_MS = 10_000
 """Trades this young may be told late: the stretch stays open and is asked for once more."""
 _CLOCKS_APART_MS = 60_000
 
 
-def trades_of(
-    parsed: Any, visit: Visit, quirks: Quirks, *, since_ms: int, now_ms: int
-) -> TradePage:
-    """The page that an answer holds. Raises ExchangeUnavailable when the answer is broken.
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer's trades, oldest first; how many it came with; and the venue's clock."""
+
+    trades: tuple[Trade, ...]
+    count: int
+    now_ms: int
+
+    @property
+    def settled_ms(self) -> int:
+        """Where trades begin that may still be told."""
+        return self.now_ms - LIVE_EDGE_MS
+
+
+def told_of(parsed: Any, visit: Visit, exchange_id: str, *, now_ms: int) -> Told:
+    """What an answer tells. Raises ExchangeUnavailable when the answer is broken.
 
     `now_ms` is our own clock, for answers that carry none.
     """
     errand = visit.last
     if errand is None or errand.reply is None:
-        raise ExchangeUnavailable(f"{quirks.exchange_id}: no answer to a request for trades")
+        raise ExchangeUnavailable(f"{exchange_id}: no answer to a request for trades")
     if not parsed and not holds_empty(errand.json, visit.raw_rows):
-        raise ExchangeUnavailable(
-            f"{quirks.exchange_id}: the answer holds no trades and no empty list"
-        )
+        raise ExchangeUnavailable(f"{exchange_id}: the answer holds no trades and no empty list")
     server_ms = http_date_ms(errand.reply.headers.get("date", ""))
     now_ms = now_ms if server_ms is None else server_ms
-    told = sorted(
-        (_trade(each, quirks.exchange_id, now_ms) for each in parsed), key=lambda each: each.ts
+    trades = sorted(
+        (_trade(each, exchange_id, now_ms) for each in parsed), key=lambda each: each.ts
     )
-    asked = [each for each in told if each.ts >= since_ms]
-    settled_ms = now_ms - LIVE_EDGE_MS
     # Counted as it came: ccxt may have dropped what lies before the moment that was asked for.
-    count = len(visit.raw_rows) if isinstance(visit.raw_rows, list) else len(told)
-    from_ms, end_ms = since_ms, settled_ms
-    if quirks.trades_page is None:
-        from_ms = max(since_ms, told[0].ts) if told else since_ms
-    elif count >= quirks.trades_page:
-        end_ms = _last_told(asked, since_ms)
-    return TradePage(
-        trades=tuple(asked),
-        from_ms=from_ms,
-        to_ms=max(from_ms, min(end_ms, settled_ms)),
-        is_latest=end_ms >= settled_ms,
-    )
-
-
-def _last_told(asked: Sequence[Trade], since_ms: int) -> int:
-    """Up to the last trade; its own millisecond may hold more, unless nothing else was told."""
-    last_ms = asked[-1].ts if asked else since_ms
-    return last_ms if last_ms > since_ms else since_ms + 1
+    count = len(visit.raw_rows) if isinstance(visit.raw_rows, list) else len(trades)
+    return Told(tuple(trades), count, now_ms)
 
 
 def _trade(parsed: Any, exchange_id: str, now_ms: int) -> Trade:

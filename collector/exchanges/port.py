@@ -113,7 +113,8 @@ class TradePage:
 
     Every trade of `[from_ms, to_ms)` is in it. What was traded between the moment asked for and a
     later `from_ms` the venue no longer tells. It may hold trades behind `to_ms`, too, which the
-    next page repeats. `is_latest`: `to_ms` is as close to the present as can be believed.
+    next page repeats. `is_latest`: `to_ms` is as close to the present as can be believed. A page
+    that is not the latest and settles nothing has a sequel: the same has to be asked for again.
     """
 
     trades: tuple[Trade, ...]

@@ -76,6 +76,41 @@ async def test_a_short_answer_of_kraken_reaches_the_present() -> None:
             assert page.to_ms > FIRST_BAR_MS
 
 
+async def test_bitfinex_is_asked_for_the_oldest_first_and_counts_a_full_answer() -> None:
+    async with opened("bitfinex") as desk:
+        told = [[n, FIRST_BAR_MS + n // 2, -0.25, 93576.1] for n in range(10_000)]
+        desk.venue.turns += [says(200, told), says(200, told[:3]), says(200, [])]
+        full = await desk.exchange.fetch_trades("BTC/USD", FIRST_BAR_MS)
+        (request,) = desk.venue.requests
+        assert request.path == "/v2/trades/tBTCUSD/hist"
+        assert dict(request.query) == {"start": str(FIRST_BAR_MS), "sort": "1", "limit": "10000"}
+        assert [call.weight for call in desk.permit.granted] == [6]
+        assert (full.to_ms, full.is_latest) == (FIRST_BAR_MS + 4_999, False)
+        first = full.trades[0]
+        assert (first.id, first.price, first.amount, first.side) == ("0", 93576.1, 0.25, "sell")
+        for count in (3, 0):
+            page = await desk.exchange.fetch_trades("BTC/USD", FIRST_BAR_MS)
+            assert (len(page.trades), page.is_latest) == (count, True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        ["error", 11010, "busy"],
+        [[1, FIRST_BAR_MS, None, 93576.1]],
+        [[1, FIRST_BAR_MS, 0.25]],
+        ["nonsense"],
+    ],
+)
+async def test_a_broken_answer_of_bitfinex_is_no_page(body: Any) -> None:
+    async with opened("bitfinex") as desk:
+        desk.venue.turns.append(says(200, body))
+        with pytest.raises(ExchangeUnavailable):
+            await desk.exchange.fetch_trades("BTC/USD", FIRST_BAR_MS)
+        desk.assert_one_token_a_request()
+
+
 async def test_another_exchange_is_asked_for_its_newest_trades() -> None:
     async with opened("bybit") as desk:
         later = FIRST_BAR_MS + HOUR

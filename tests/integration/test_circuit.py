@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from collector.errors import (
     ExchangeUnavailable,
     RateLimited,
 )
+from collector.exchanges.port import Answer, Call
 from collector.exchanges.quirks import quirks_for
 from collector.exchanges.registry import open_exchange
 from collector.exchanges.simulated.faults.catalogue import parse_faults
@@ -256,12 +258,27 @@ async def test_a_probe_token_that_grew_stale_is_bought_again(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await make(database, QUICK)
-    answers = iter([False, True])
-    monkeypatch.setattr(Token, "fresh", lambda *_: next(answers))
+    good_until = iter([0.0, math.inf])
+    monkeypatch.setattr(Token, "good_until", property(lambda _: next(good_until)))
     async with Limiter(database) as limiter:
         await trip(database)
         token = await limiter.acquire(EXCHANGE)
         assert token.probe == (await circuit_of(database))["probe"]["id"]
+
+
+async def test_a_probe_that_could_not_leave_in_time_is_sent_with_the_next_token(
+    database: Database,
+) -> None:
+    await make(database, QUICK)
+    async with Limiter(database) as limiter:
+        await trip(database)
+        registry = ConnectorRegistry(database)
+        permit = ConnectorPermit(limiter, registry, quirks_for(EXCHANGE), patience=5)
+        call = Call(EXCHANGE, "klines")
+        await permit.before(call)
+        await permit.before(call)  # any other request is refused while a probe is on its way
+        await permit.after(Answer(call, 200, {}, 0.1, "good"))
+    assert (await circuit_of(database))["probe"] is None
 
 
 COUNTED: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from collector.clock import ManualClock
 from collector.errors import ExchangeUnavailable
-from collector.exchanges.ccxt_trades import LIVE_EDGE_MS, trades_of
+from collector.exchanges.ccxt_trades import LIVE_EDGE_MS, told_of
 from collector.exchanges.ccxt_visit import Errand, Reply, Visit
 from collector.exchanges.port import Call, TradePage
 from collector.exchanges.quirks.binance import BINANCE
+from collector.exchanges.trade_questions import TradeQuestions
 
 HOUR = 3_600_000
 NOW = 1_735_732_800_000
@@ -35,7 +37,8 @@ def page(*trades: dict[str, Any], quirks: Any = PAGED, json: Any = None, raw: in
     errand = Errand(Call("binance", "aggTrades"), granted, reply=Reply(200, {}))
     errand.json = rows if json is None else json
     visit.last, visit.raw_rows = errand, rows
-    return trades_of(list(trades), visit, quirks, since_ms=SINCE, now_ms=NOW)
+    question = TradeQuestions(quirks, ManualClock(NOW)).about("BTC/USDT", SINCE)
+    return question.read(told_of(list(trades), visit, "binance", now_ms=NOW))
 
 
 def stretch(found: TradePage) -> tuple[int, int, bool]:

@@ -16,6 +16,7 @@ from collector.pipeline.from_trades import rows_of
 from collector.pipeline.prepare import prepare
 from workers.handlers.bars import series_of
 from workers.handlers.registry import Done, Outcome
+from workers.handlers.trades import told_missed
 
 if TYPE_CHECKING:
     from collector.market.series import Series
@@ -36,8 +37,10 @@ class FromTrades:
     async def __call__(self, run: JobRun) -> Outcome:
         series = series_of(run.job)
         venue = await self.venues.with_markets(series.exchange_id, series.symbol)
-        if venue.quirks.trades_page is None:
-            raise BadRequest(f"{series.exchange_id} gives only its newest trades, no history")
+        if venue.quirks.trades_at_once(series.symbol) is None:
+            raise BadRequest(
+                f"{series.exchange_id} gives only the newest trades of {series.symbol}, no history"
+            )
         if run.cursor.until_ms is None:
             raise BadRequest("a job for bars from trades needs cursor.until_ms")
         if run.cursor.page == 0:
@@ -83,23 +86,46 @@ class _Stretch:
     async def to_a_write(self) -> None:
         """What was gathered before an error is kept: its tokens are spent."""
         try:
-            while self._reached_ms < self._until_ms and self._pages < PAGES_A_WRITE:
-                self._run.check()
-                page = await self._venue.exchange.fetch_trades(
-                    self._series.symbol, self._reached_ms
-                )
-                self._trades += page.trades
-                self._reached_ms = page.to_ms
-                self._pages += 1
-                if page.is_latest and self._reached_ms < self._until_ms:
-                    raise RetryLater(
-                        f"{self._series}: the venue has not settled {self._reached_ms} yet",
-                        retry_after_ms=self._series.timeframe.ms,
-                    )
+            told_from_ms = await self._gather()
         except Exception:
             await self._keep()
             raise
         await self._keep()
+        if told_from_ms is not None:
+            await self._skip(told_from_ms)
+
+    async def _gather(self) -> int | None:
+        """Returns where the venue's trades go on, when it no longer has those in between."""
+        while self._reached_ms < self._until_ms and not self._is_enough():
+            self._run.check()
+            page = await self._venue.exchange.fetch_trades(self._series.symbol, self._reached_ms)
+            self._pages += 1
+            if page.from_ms > self._reached_ms:
+                return page.from_ms
+            self._trades += page.trades
+            self._reached_ms = page.to_ms
+            if page.is_latest and self._reached_ms < self._until_ms:
+                raise RetryLater(
+                    f"{self._series}: the venue has not settled {self._reached_ms} yet",
+                    retry_after_ms=self._series.timeframe.ms,
+                )
+        return None
+
+    def _is_enough(self) -> bool:
+        """A bar may need more pages than a write; without one the cursor would not move."""
+        has_bar = self._series.timeframe.floor(self._reached_ms) > self._run.cursor.since_ms
+        return has_bar and self._pages >= PAGES_A_WRITE
+
+    async def _skip(self, told_from_ms: int) -> None:
+        """Leaves out the bars whose trades are lost, and says so: nothing settles their slots."""
+        cursor, frame = self._run.cursor, self._series.timeframe
+        # A bar that the venue tells only in part is none.
+        first_ms = told_from_ms if frame.aligned(told_from_ms) else frame.next_open(told_from_ms)
+        next_ms = min(first_ms, self._until_ms)
+        await self._run.commit(
+            replace(cursor, since_ms=next_ms),
+            progress=told_missed(self._run, [[cursor.since_ms, next_ms]]),
+        )
 
     async def _keep(self) -> None:
         """Makes the bars that have ended durable, and then moves the cursor over them."""

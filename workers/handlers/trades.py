@@ -11,6 +11,8 @@ from collector.store.trades import append_trades
 from workers.handlers.registry import Again, Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from collector.exchanges.port import TradePage
     from collector.jobs.job import Cursor
     from collector.market.trade import Trade
@@ -102,7 +104,10 @@ class _Gathering:
 
     def _told(self) -> dict[str, Any] | None:
         """The job's progress with what was missed; None leaves it as it is."""
-        if not self._missed:
-            return None
-        missed = [*(self._run.progress.get("missed") or ()), *self._missed]
-        return {**self._run.progress, "missed": missed[-MISSED_KEPT:]}
+        return told_missed(self._run, self._missed) if self._missed else None
+
+
+def told_missed(run: JobRun, stretches: Iterable[list[int]]) -> dict[str, Any]:
+    """A job's progress with stretches (epoch ms) whose trades the venue no longer told."""
+    missed = [*(run.progress.get("missed") or ()), *stretches]
+    return {**run.progress, "missed": missed[-MISSED_KEPT:]}

@@ -7,18 +7,20 @@ from collector.exchanges.quirks.record import BanRule, Cost, Quirks, VenueWindow
 _MINUTE_MS = 60_000
 _WEIGHT = VenueWindow("weight", 90, _MINUTE_MS)
 _CANDLES = "candles/trade:{timeframe}:{symbol}/hist"
+_TRADES = "trades/{symbol}/hist"
 
 BITFINEX = Quirks(
     exchange_id="bitfinex",
-    # A limit for each endpoint: candles 30 a minute, configuration 90. Counted together, in
-    # ninetieths of a minute.
+    # A limit for each endpoint: candles 30 a minute, trades 15, configuration 90. Counted together,
+    # in ninetieths of a minute.
     requests=VenueWindow("requests", 90, _MINUTE_MS),
     windows=(_WEIGHT,),
-    weights={_CANDLES: Cost(3), "conf/{config}": Cost(1)},
+    weights={_CANDLES: Cost(3), _TRADES: Cost(6), "conf/{config}": Cost(1)},
     largest_page=10_000,
     default_page=10_000,
     since_zero_gives_first=True,
-    lists={_CANDLES: (), "conf/{config}": ()},
+    trades_page=10_000,
+    lists={_CANDLES: (), _TRADES: (), "conf/{config}": ()},
     bans=(BanRule(status=429, phrase="err_rate_limit", wait_ms=_MINUTE_MS),),
     # It comes with a 500.
     refusals=("symbol: invalid",),

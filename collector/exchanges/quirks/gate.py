@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collector.exchanges.quirks.record import BanRule, Quirks, VenueWindow
+from collector.exchanges.quirks.record import BanRule, Quirks, VenueWindow, WindowedTrades
 
 _PERIOD_MS = 10_000
+_HOUR_MS = 3_600_000
 _PUBLIC = VenueWindow("requests", 200, _PERIOD_MS)
 
 GATE = Quirks(
@@ -17,11 +18,18 @@ GATE = Quirks(
     # oldest bar and asking for it.
     oldest_bars=9_900,
     turnover={"spot": 1, "linear": "sum"},
+    trades_page=1000,
+    # It refuses what is older than 30 days. An hour less, for clocks that differ.
+    windowed_trades=WindowedTrades("from", "to", "page", kept_ms=(30 * 24 - 1) * _HOUR_MS),
+    # A contract's trades are counted in contracts, and have no pages.
+    trades_of_spot_only=True,
     lists={
         "candlesticks": (),
         "{settle}/candlesticks": (),
         "currency_pairs": (),
         "{settle}/contracts": (),
+        "trades": (),
+        "{settle}/trades": (),
     },
     bans=(BanRule(status=429, phrase="too_many_requests", wait_ms=_PERIOD_MS),),
     market_options={"types": ["spot", "swap", "future"]},

@@ -49,6 +49,19 @@ class BanRule:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowedTrades:
+    """Names of a window of trades that come newest first: of a full one its oldest are missing.
+
+    `begin` and `end` are in seconds; `page` counts from 1. Older ones than `kept_ms` are refused.
+    """
+
+    begin: str
+    end: str
+    page: str
+    kept_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Quirks:
     """How one venue counts, pages and bans. Data only; nothing here acts."""
 
@@ -90,6 +103,10 @@ class Quirks:
     """How many trades from a moment on one request gives; None: it gives only its newest."""
     trades_since: str | None = None
     """The venue's own name of that moment, where ccxt would name an end as well."""
+    windowed_trades: WindowedTrades | None = None
+    """How to name a window instead, where the newest trades come first."""
+    trades_of_spot_only: bool = False
+    """Whether all this is so for spot markets only; of contracts come the newest."""
     lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Where an endpoint's list stands in its answer. An answer without it is broken."""
 
@@ -115,6 +132,11 @@ class Quirks:
         if self.longest_window_ms is None:
             return self.largest_page
         return max(1, min(self.largest_page, self.longest_window_ms // bar_ms))
+
+    def trades_at_once(self, symbol: str) -> int | None:
+        """How many trades of a market from a moment on one request gives; None: its newest."""
+        is_contract = ":" in symbol
+        return None if is_contract and self.trades_of_spot_only else self.trades_page
 
     def counted(self, headers: Mapping[str, str]) -> list[tuple[VenueWindow, int]]:
         """What an answer's headers say the venue has counted, by window."""
