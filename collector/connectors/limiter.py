@@ -52,6 +52,8 @@ class Token:
 
     asked_at: float
     margin_ms: int
+    together: int = 1
+    """How many came with one command."""
     probe: str | None = None
     """The probe's id when the circuit gate let this one request through; see circuit_fold.py."""
 
@@ -111,8 +113,7 @@ class Limiter:
             token = await self._lane(exchange_id).acquire(want, patience)
             if self._clock.monotonic() <= token.good_until:
                 return token
-            # More came together than this process could spend in time: fewer from now on.
-            self._lane(exchange_id).ask_for_fewer()
+            self._lane(exchange_id).ask_for_fewer(than=token.together)
             self.waste(exchange_id, token)
         metrics.TOKENS_DENIED.labels(exchange_id, "stale").inc()
         raise RateLimited(exchange_id, token.margin_ms, "stale")
@@ -187,9 +188,9 @@ class Lane:
             self._serving = asyncio.create_task(self._serve(), name=f"tokens:{self.exchange_id}")
         return await waiter.answer
 
-    def ask_for_fewer(self) -> None:
-        """Halves how many waiters go with one command."""
-        self._batch = max(MIN_BATCH, self._batch // 2)
+    def ask_for_fewer(self, than: int) -> None:
+        """More came together than this process could spend in time: half as many from now on."""
+        self._batch = max(MIN_BATCH, min(self._batch, than // 2))
 
     def keep_probe(self, token: Token) -> None:
         """A probe that did not leave is still ours to send, with the next token."""
@@ -238,7 +239,7 @@ class Lane:
             self._denied_since_grant = 0
             probe = self._circuit.heard(answer.get("circuit") or {}, nonce)
             self._unspent_probe = probe if batch[0].answer.done() else None
-            token = Token(asked_at, connector.margin_ms, probe)
+            token = Token(asked_at, connector.margin_ms, granted, probe)
             for waiter in batch[:granted]:
                 if not waiter.answer.done():
                     waiter.answer.set_result(token)

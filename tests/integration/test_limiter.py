@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from collector.connectors.connector import Limits
-from collector.connectors.limiter import Limiter
+from collector.connectors.limiter import Limiter, Token
 from collector.connectors.registry import ConnectorRegistry
 from collector.connectors.window import Window
 from collector.errors import CostNeverFits, NotFound, RateLimited
@@ -276,6 +278,17 @@ async def test_one_trip_serves_everyone_who_waits(
     database.connectors.find_one_and_update = counting  # type: ignore[method-assign]
     assert (await spend(limiter, 128))[0] == 128
     assert calls == 1
+
+
+async def test_tokens_that_were_too_many_to_spend_in_time_come_fewer_at_a_time(
+    registry: ConnectorRegistry, limiter: Limiter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await registry.ensure("x", Limits(1000, 60_000))
+    good_until = chain(repeat(0.0, 24), repeat(math.inf))
+    monkeypatch.setattr(Token, "good_until", property(lambda _: next(good_until)))
+    tokens = await asyncio.gather(*(limiter.acquire("x") for _ in range(24)))
+    assert max(token.together for token in tokens) <= 12
+    assert (await registry.get("x")).document["granted_total"] == 48
 
 
 async def test_a_cancelled_caller_hurts_nobody_else(
