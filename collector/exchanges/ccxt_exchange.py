@@ -59,8 +59,8 @@ class CcxtExchange:
         self._clock = clock
         given = (urls or {}).get(exchange_id)
         address = None if given is None else checked_address(exchange_id, given)
-        self._ccxt = gated(exchange_id)(settings_for(self.quirks, timeout_ms, key))
-        self._ccxt.desk = Desk(permit, self.quirks, clock, address)
+        self._ccxt = gated(exchange_id)(settings_for(self.quirks, key))
+        self._ccxt.desk = Desk(permit, self.quirks, clock, address, timeout_ms / 1000)
         if address is not None:
             self._ccxt.urls["api"] = moved(self._ccxt.urls["api"], address)
             if address.startswith("http://"):

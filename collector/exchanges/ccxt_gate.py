@@ -35,16 +35,21 @@ if TYPE_CHECKING:
     from collector.secrets import Credentials
 
 _SNIPPET = 120
+_NEVER_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What a gate needs to know. `address` replaces the venue's own hosts."""
+    """What a gate needs to know. `address` replaces the venue's own hosts.
+
+    `timeout_s` is how long an answer may take from the token on.
+    """
 
     permit: Permit
     quirks: Quirks
     clock: Clock
     address: str | None
+    timeout_s: float
 
 
 class Gate(BaseExchange):  # type: ignore[misc] # ccxt has no types
@@ -194,7 +199,9 @@ class Gate(BaseExchange):  # type: ignore[misc] # ccxt has no types
         self.own_session = False
         super().open(lazy)
         if self.session is None:
-            self.session = open_session(self.ssl_context, self.desk.address, self.desk.clock)
+            self.session = open_session(
+                self.ssl_context, self.desk.address, self.desk.clock, self.desk.timeout_s
+            )
         self.own_session = True  # so that close() ends it
 
     def _call(self, path: str, params: Any) -> Call:
@@ -261,9 +268,7 @@ def _kind(market: Any) -> str:
     return "inverse" if market.get("inverse") else "linear"
 
 
-def settings_for(
-    quirks: Quirks, timeout_ms: int, key: Credentials | None = None
-) -> Mapping[str, Any]:
+def settings_for(quirks: Quirks, key: Credentials | None = None) -> Mapping[str, Any]:
     """ccxt's settings: its throttle in use, none of its own retries, only the markets needed."""
     options: dict[str, Any] = {"maxRetriesOnFailure": 0}
     if quirks.market_options:
@@ -272,7 +277,7 @@ def settings_for(
     return {
         **login,
         "enableRateLimit": True,
-        "timeout": timeout_ms,
+        "timeout": _NEVER_MS,  # the session keeps the time
         "options": options,
         # Nobody reads them, and a list of markets is tens of megabytes.
         "enableLastHttpResponse": False,

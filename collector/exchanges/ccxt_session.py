@@ -9,10 +9,14 @@ would resend on, so that the job hears of a dropped connection and decides.
 Where a connection has to be opened first, the handshakes may outlast the token: a request that
 would leave late buys another, with the connection in hand. (A connection before every token would
 leave dozens of them open and idle while their requests wait for the budget.)
+
+Time-outs are kept here as well, from the token on: ccxt's would count the wait for it, and take a
+budget that is spent for an exchange that does not answer.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -68,14 +72,17 @@ class PunctualConnector(aiohttp.TCPConnector):
         return connection
 
 
-def open_session(tls: ssl.SSLContext, address: str | None, clock: Clock) -> aiohttp.ClientSession:
+def open_session(
+    tls: ssl.SSLContext, address: str | None, clock: Clock, timeout_s: float
+) -> aiohttp.ClientSession:
     """A session for one exchange. With an `address`, requests to anywhere else are refused."""
     connector = PunctualConnector(tls, clock)
-    return aiohttp.ClientSession(connector=connector, middlewares=(one_request_a_token(address),))
+    guard = one_request_a_token(address, timeout_s)
+    return aiohttp.ClientSession(connector=connector, middlewares=(guard,))
 
 
-def one_request_a_token(address: str | None) -> ClientMiddlewareType:
-    """The last gate before the wire."""
+def one_request_a_token(address: str | None, timeout_s: float) -> ClientMiddlewareType:
+    """The last gate before the wire. Its answers come with their bodies."""
     origin = None if address is None else URL(address).origin()
 
     async def guard(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
@@ -91,17 +98,19 @@ def one_request_a_token(address: str | None) -> ClientMiddlewareType:
         # builds and queues the request while others use the loop.
         await errand.buy()
         try:
-            response = await send(request)
+            async with asyncio.timeout(timeout_s):
+                response = await send(request)
+                # Kept now: the body may never come, and a 429 must not be lost with it.
+                errand.reply = Reply(response.status, lower_case(response.headers))
+                if response.status in _REDIRECTS:
+                    response.close()
+                    target = response.headers.get("Location", "nowhere")
+                    raise RequestRefused(f"a redirect to {target} was not followed")
+                await response.read()
         except aiohttp.ClientConnectorError:
             raise  # never connected; aiohttp does not resend these
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
             raise ConnectionLost(f"the connection was dropped: {error}") from error
-        # Kept now, because the body may never come and a 429 must not be lost with it.
-        errand.reply = Reply(response.status, lower_case(response.headers))
-        if response.status in _REDIRECTS:
-            response.close()
-            target = response.headers.get("Location", "nowhere")
-            raise RequestRefused(f"a redirect to {target} was not followed")
         return response
 
     return guard

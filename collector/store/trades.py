@@ -40,7 +40,7 @@ TRADE_SCHEMA = pa.schema(
     ]
 )
 ROWS_PER_BATCH = 65_536
-"""Rows that are unpacked at a time: some 4 MB."""
+"""Rows of a row group, which is unpacked at a time: some 4 MB."""
 
 _ATTEMPTS = 5
 _DAY_MS = 86_400_000
@@ -129,7 +129,13 @@ def _merge_once(storage: Storage, path: str, told: pa.Table) -> int:
     merged = _in_order(pa.concat_tables([kept, fresh]))
     merged = merged.replace_schema_metadata({"build_signature": build_signature()})
     with storage.draft(path) as draft:
-        pq.write_table(merged, draft.sink, compression="zstd", compression_level=7)
+        pq.write_table(
+            merged,
+            draft.sink,
+            row_group_size=ROWS_PER_BATCH,
+            compression="zstd",
+            compression_level=7,
+        )
         draft.finish()
         draft.commit(expected)
     return len(fresh)

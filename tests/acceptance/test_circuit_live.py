@@ -9,7 +9,7 @@ from collector.connectors.circuit import CircuitSettings
 from collector.connectors.connector import Limits
 from collector.exchanges.simulated.faults.catalogue import parse_faults
 from collector.jobs.job import Cursor, JobSpec
-from tests.acceptance.fleet import DAY, fleet
+from tests.acceptance.fleet import DAY, LONG, fleet
 from tests.acceptance.processes import eventually
 from tests.integration.circuit_witness import witnessed
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collector.mongo.client import Database
     from tests.acceptance.processes import Process
 
-DAYS = 2
+DAYS, TRIPS = (40, 40) if LONG else (2, 2)
 CIRCUIT = CircuitSettings(
     circuit_window_sec=30,
     circuit_max_err_rate_ratio=0.3,
@@ -54,16 +54,16 @@ async def test_two_workers_agree_at_every_moment_and_finish(
         job = await f.backfill(days=DAYS)
         async with f.worker() as one, f.worker() as two:
 
-            async def tripped_twice() -> bool:
-                return witness.states.count("TRIPPED") >= 2
+            async def tripped_often() -> bool:
+                return witness.states.count("TRIPPED") >= TRIPS
 
             async def open_again() -> bool:
                 return witness.states[-1] == "OPEN"
 
-            await eventually(tripped_twice, "the gate trips, and a probe fails", 60)
+            await eventually(tripped_often, "the gate trips, and a probe fails", 30 * TRIPS)
             f.exchange.faults.clear()
             await eventually(open_again, "the gate opens", 60)
-            done = await f.finished(job)
+            done = await f.finished(job, seconds=90 * DAYS)
             states = (await f.registry.get("simulated")).document["circuit"]["state"]
             lines = [*told(one), *told(two)]
         assert states == "OPEN"

@@ -126,13 +126,15 @@ async def test_sigterm_drains_and_a_second_signal_ends_at_once(
     given_back = await queue.get(job.id)
     assert (given_back.state, given_back.attempt) == (State.QUEUED, 0)
     await queue.delete(job.id)
-    stuck = await add(queue, "stuck", step_ms=60_000)
+    connectors = ConnectorRegistry(database)
+    granted = (await connectors.get("x")).document["granted_total"]
+    await add(queue, "stuck", step_ms=60_000)
     async with worker(mongo_uri, database) as process:
 
-        async def running() -> bool:
-            return (await queue.get(stuck.id)).state is State.RUNNING
+        async def has_its_token() -> bool:
+            return (await connectors.get("x")).document["granted_total"] > granted
 
-        await eventually(running, "the long step has begun")
+        await eventually(has_its_token, "the long step has begun")
         process.signal(signal.SIGTERM)
         await eventually(lambda: said(process, "draining"), "it drains")
         process.signal(signal.SIGTERM)

@@ -42,9 +42,11 @@ class NotedPermit:
         self.deny = deny
         self.late = 0
         """How many of the next tokens age before their request can leave."""
+        self.wait_s = 0.0
+        """How long each token takes to come."""
 
     async def before(self, call: Call) -> float:
-        await asyncio.sleep(0)
+        await asyncio.sleep(self.wait_s)
         if self.deny is not None and len(self.granted) == (self.grants or 0):
             raise self.deny
         self.granted.append(call)

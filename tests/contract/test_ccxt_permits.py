@@ -89,6 +89,12 @@ async def test_a_request_that_would_leave_late_buys_another_token() -> None:
         assert [answer.status for answer in desk.permit.answers] == [200]
 
 
+async def test_a_long_wait_for_a_token_is_not_an_exchange_that_does_not_answer() -> None:
+    async with opened("binance", timeout_ms=1_000) as desk:
+        desk.permit.wait_s = 1.2
+        assert await desk.exchange.server_ms()
+
+
 async def test_one_that_gets_none_is_not_sent_and_leaves_its_connection_to_the_next() -> None:
     denial = RateLimited("binance", 1_234, "window")
     async with opened("binance", markets=False) as desk:

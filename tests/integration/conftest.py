@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from collector.mongo.client import Database
     from tests.integration.serving import Client
 
 
@@ -19,4 +20,20 @@ if TYPE_CHECKING:
 async def client(mongo_uri: str, root: Path) -> AsyncIterator[Client]:
     """An API for the length of a module, on the lake that the module's own `root` has made."""
     async with fresh_database(mongo_uri) as database, serving(database, root) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+async def served_database(mongo_uri: str) -> AsyncIterator[Database]:
+    """A database for the length of a module; its tests empty it between them."""
+    async with fresh_database(mongo_uri) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+async def server(
+    served_database: Database, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Client]:
+    """An API on it, with an empty lake."""
+    async with serving(served_database, tmp_path_factory.mktemp("lake")) as client:
         yield client

@@ -9,34 +9,24 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector.jobs.job import EXCHANGE_DUTIES
-from tests.integration.serving import emptied, fresh_database, know_markets, serving
+from tests.integration.serving import emptied, know_markets
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from collector.mongo.client import Database
     from tests.integration.serving import Client
 
 URL = "/api/v1/connectors"
 
 
-@pytest.fixture(scope="module")
-async def database(mongo_uri: str) -> AsyncIterator[Database]:
-    async with fresh_database(mongo_uri) as database:
-        yield database
-
-
-@pytest.fixture(scope="module")
-async def server(
-    database: Database, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Client]:
-    async with serving(database, tmp_path_factory.mktemp("lake")) as client:
-        yield client
+@pytest.fixture
+async def database(served_database: Database) -> Database:
+    await emptied(served_database)
+    return served_database
 
 
 @pytest.fixture
 async def client(server: Client, database: Database) -> Client:
-    await emptied(database)
+    """On a database that was emptied."""
     return server
 
 

@@ -14,10 +14,9 @@ from collector.connectors.limiter import Limiter
 from collector.connectors.registry import ConnectorRegistry
 from collector.jobs.job import JobSpec
 from collector.jobs.queue import JobQueue
-from tests.integration.serving import emptied, fresh_database, serving
+from tests.integration.serving import emptied, serving
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     import aiohttp
@@ -26,23 +25,14 @@ if TYPE_CHECKING:
     from tests.integration.serving import Client
 
 
-@pytest.fixture(scope="module")
-async def database(mongo_uri: str) -> AsyncIterator[Database]:
-    async with fresh_database(mongo_uri) as database:
-        yield database
-
-
-@pytest.fixture(scope="module")
-async def server(
-    database: Database, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Client]:
-    async with serving(database, tmp_path_factory.mktemp("lake")) as client:
-        yield client
+@pytest.fixture
+async def database(served_database: Database) -> Database:
+    await emptied(served_database)
+    return served_database
 
 
 @pytest.fixture
 async def client(server: Client, database: Database) -> Client:
-    await emptied(database)
     await ConnectorRegistry(database).ensure("simulated", Limits(1000, 1000))
     return server
 

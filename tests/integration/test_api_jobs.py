@@ -13,10 +13,9 @@ from collector.exchanges.simulated.server import SimulatedExchange
 from collector.jobs.job import JobSpec
 from collector.jobs.queue import JobQueue
 from collector.jobs.runs import Run, RunHistory
-from tests.integration.serving import LISTED, emptied, fresh_database, know_markets, serving
+from tests.integration.serving import LISTED, emptied, know_markets, serving
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from collector.mongo.client import Database
@@ -26,23 +25,14 @@ URL = "/api/v1/jobs"
 BTC = {"exchange_id": "simulated", "symbol": "BTC/USDT", "timeframe": "1m"}
 
 
-@pytest.fixture(scope="module")
-async def database(mongo_uri: str) -> AsyncIterator[Database]:
-    async with fresh_database(mongo_uri) as database:
-        yield database
-
-
-@pytest.fixture(scope="module")
-async def server(
-    database: Database, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Client]:
-    async with serving(database, tmp_path_factory.mktemp("lake")) as client:
-        yield client
+@pytest.fixture
+async def database(served_database: Database) -> Database:
+    await emptied(served_database)
+    return served_database
 
 
 @pytest.fixture
 async def client(server: Client, database: Database) -> Client:
-    await emptied(database)
     await ConnectorRegistry(database).ensure("simulated", Limits(1000, 1000))
     await know_markets(database)
     return server

@@ -6,8 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +17,7 @@ from collector.jobs.job import EXCHANGE_DUTIES
 from collector.mongo.embedded import EmbeddedMongo
 from collector.mongo.home import announced_uri
 from tests.integration.serving import know_markets
+from tests.integration.verbs import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -25,24 +25,9 @@ if TYPE_CHECKING:
 
     from collector.mongo.client import Database
 
-    Cli = Callable[[str], Awaitable["Ended"]]
+    Cli = Callable[[str], Awaitable[Ended]]
 
 DUTIES = len(EXCHANGE_DUTIES)
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A verb that has run."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def facts(self) -> Any:
-        assert self.code == 0, self.err
-        assert self.out.count("\n") == 1, "JSON stands alone on standard output"
-        return json.loads(self.out)
 
 
 async def collector(*arguments: str, cwd: Path, **environment: str) -> Ended:

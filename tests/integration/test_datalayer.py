@@ -29,6 +29,7 @@ from collector.market.interval import Interval
 from collector.market.series import Series
 from collector.mongo.home import announced_uri
 from tests.integration.collecting import DAY, MINUTE, Collecting, collecting
+from tests.integration.verbs import Ended
 from tests.store_bars import flat, span
 
 if TYPE_CHECKING:
@@ -39,21 +40,6 @@ if TYPE_CHECKING:
 
 DAYS = 3
 BTC = Series.of("simulated", "BTC/USDT", "1m")
-
-
-@dataclass(frozen=True)
-class Ended:
-    """A verb that has run."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def facts(self) -> Any:
-        assert self.code == 0, self.err
-        assert self.out.count("\n") == 1, "JSON stands alone on standard output"
-        return json.loads(self.out)
 
 
 @dataclass(frozen=True)
