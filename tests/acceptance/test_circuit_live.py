@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collector.mongo.client import Database
     from tests.acceptance.processes import Process
 
-DAYS, TRIPS = (40, 40) if LONG else (2, 2)
+DAYS, TRIPS = (40, 15) if LONG else (2, 2)
 CIRCUIT = CircuitSettings(
     circuit_window_sec=30,
     circuit_max_err_rate_ratio=0.3,
