@@ -8,8 +8,6 @@ import io
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as parquet
 import pytest
 
 from collector.market.candles import CANDLE_SCHEMA, CandleBatch
@@ -17,6 +15,7 @@ from collector.market.series import Series
 from collector.store.store import Store
 from tests.integration.draining import drained
 from tests.integration.serving import know_markets, serving
+from tests.integration.tables import both_tables
 from tests.store_bars import BTC, MINUTE, T0, at, bars, span
 
 if TYPE_CHECKING:
@@ -68,15 +67,10 @@ async def test_csv_has_the_parquet_columns_as_header(client: Client) -> None:
 
 
 async def test_arrow_and_parquet_hold_the_same_table(client: Client) -> None:
-    tables = []
-    for form in ("arrow", "parquet"):
-        async with client.session.get(URL, params={**ASKED, "format": form}) as response:
-            content = await response.read()
-        reader = pa.ipc.open_stream(content) if form == "arrow" else None
-        tables.append(reader.read_all() if reader else parquet.read_table(pa.BufferReader(content)))
-    assert tables[0].schema == CANDLE_SCHEMA
-    assert tables[0].equals(tables[1])
-    assert tables[0].num_rows == 10
+    arrow, packed = await both_tables(client, URL, ASKED)
+    assert arrow.schema == CANDLE_SCHEMA
+    assert arrow.equals(packed)
+    assert arrow.num_rows == 10
 
 
 @pytest.mark.parametrize(

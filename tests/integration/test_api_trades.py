@@ -17,6 +17,7 @@ from collector.store.disk import LocalDisk
 from collector.store.trades import TRADE_SCHEMA, append_trades
 from tests.integration.draining import drained
 from tests.integration.serving import know_markets, serving
+from tests.integration.tables import both_tables
 from tests.store_bars import T0
 
 if TYPE_CHECKING:
@@ -88,15 +89,10 @@ async def test_csv_has_the_parquet_columns_as_header(client: Client) -> None:
 
 
 async def test_arrow_and_parquet_hold_the_same_table(client: Client) -> None:
-    tables = []
-    for form in ("arrow", "parquet"):
-        async with client.session.get(URL, params={**ASKED, "format": form}) as response:
-            content = await response.read()
-        reader = pa.ipc.open_stream(content) if form == "arrow" else None
-        tables.append(reader.read_all() if reader else parquet.read_table(pa.BufferReader(content)))
-    assert tables[0].schema == TRADE_SCHEMA
-    assert tables[0].equals(tables[1])
-    assert tables[0]["id"].to_pylist() == ["9", "10", "11", "12"]
+    arrow, packed = await both_tables(client, URL, ASKED)
+    assert arrow.schema == TRADE_SCHEMA
+    assert arrow.equals(packed)
+    assert arrow["id"].to_pylist() == ["9", "10", "11", "12"]
 
 
 async def test_ranges_are_half_open_and_either_end_may_be_left_out(client: Client) -> None:

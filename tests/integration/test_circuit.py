@@ -6,123 +6,42 @@ import asyncio
 import json
 import logging
 import math
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
-import pytest
-
-from collector.clock import SystemClock
 from collector.connectors.circuit import CircuitSettings
-from collector.connectors.connector import Limits
-from collector.connectors.gate import ConnectorPermit, GatedExchange
+from collector.connectors.gate import ConnectorPermit
 from collector.connectors.limiter import Limiter, Token
 from collector.connectors.registry import ConnectorRegistry
 from collector.errors import (
-    CollectorError,
-    DatabaseUnavailable,
     ExchangeUnavailable,
     RateLimited,
 )
 from collector.exchanges.port import Answer, Call
 from collector.exchanges.quirks import quirks_for
-from collector.exchanges.registry import open_exchange
 from collector.exchanges.simulated.faults.catalogue import parse_faults
-from collector.exchanges.simulated.listing import listings
-from collector.exchanges.simulated.server import SimulatedExchange
-from collector.mongo.client import Database
+from tests.integration.circuit_desk import (
+    EXCHANGE,
+    QUICK,
+    SHORT_LEASE,
+    Desk,
+    circuit_of,
+    denied,
+    desk,
+    make,
+    probe_of,
+    trip,
+    venue,
+)
 from tests.integration.circuit_witness import witnessed
 from tests.integration.serving import serving
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from collector.exchanges.port import Exchange
+    import pytest
 
-EXCHANGE = "simulated"
-PLENTY = 100_000
-QUICK = CircuitSettings(
-    circuit_window_sec=30,
-    circuit_max_err_rate_ratio=0.3,
-    circuit_min_closed_sec=2,
-    circuit_half_open_probe=3,
-    circuit_min_events=10,
-    circuit_probe_lease_sec=20,
-)
-SHORT_LEASE = CircuitSettings(
-    circuit_half_open_probe=1, circuit_min_closed_sec=1, circuit_probe_lease_sec=1
-)
-
-
-@dataclass
-class Desk:
-    """One worker's way to the exchange."""
-
-    limiter: Limiter
-    exchange: Exchange
-
-    async def ask(self) -> None:
-        await self.exchange.server_ms()
-
-
-@asynccontextmanager
-async def desk(uri: str, name: str, url: str, *, timeout_ms: int = 10_000) -> AsyncIterator[Desk]:
-    """A worker's own database connection, limiter and adapter."""
-    async with Database(uri, name) as database, Limiter(database) as limiter:
-        await database.read_server_clock()
-        registry = ConnectorRegistry(database)
-        permit = ConnectorPermit(limiter, registry, quirks_for(EXCHANGE), patience=0.0)
-        adapter = open_exchange(
-            EXCHANGE, permit, urls={EXCHANGE: url}, clock=SystemClock(), timeout_ms=timeout_ms
-        )
-        try:
-            yield Desk(limiter, GatedExchange(adapter, registry))
-        finally:
-            await adapter.close()
-
-
-@asynccontextmanager
-async def venue() -> AsyncIterator[SimulatedExchange]:
-    today_ms = SystemClock().wall_ms() // 86_400_000 * 86_400_000
-    async with SimulatedExchange(listed=listings(1, listed_ms=today_ms)) as exchange:
-        yield exchange
-
-
-async def make(database: Database, circuit: CircuitSettings) -> None:
-    limits = Limits(PLENTY, 1_000, circuit=circuit)
-    await ConnectorRegistry(database).ensure(EXCHANGE, limits)
-
-
-async def circuit_of(database: Database) -> dict[str, Any]:
-    document = await database.connectors.find_one({"exchange_id": EXCHANGE})
-    assert document is not None
-    found: dict[str, Any] = document["circuit"]
-    return found
-
-
-async def trip(database: Database, *, for_ms: int = 0) -> None:
-    """As if it had tripped, `for_ms` before the end of its hold."""
-    until = (await database.read_server_clock()).timestamp() * 1000 + for_ms
-    fields = {"circuit.state": "TRIPPED", "circuit.tripped_until": round(until)}
-    await database.connectors.update_one({"exchange_id": EXCHANGE}, {"$set": fields})
-
-
-async def denied(limiter: Limiter) -> RateLimited:
-    with pytest.raises(RateLimited) as caught:
-        await limiter.acquire(EXCHANGE)
-    return caught.value
-
-
-async def probe_of(limiter: Limiter) -> str:
-    """The probe, as soon as the place is free."""
-    async with asyncio.timeout(20):
-        while True:
-            with suppress(RateLimited):
-                token = await limiter.acquire(EXCHANGE)
-                assert token.probe is not None
-                return token.probe
-            await asyncio.sleep(0.02)
+    from collector.mongo.client import Database
 
 
 async def test_forty_percent_errors_in_front_of_two_workers(
@@ -279,94 +198,6 @@ async def test_a_probe_that_could_not_leave_in_time_is_sent_with_the_next_token(
         await permit.before(call)  # any other request is refused while a probe is on its way
         await permit.after(Answer(call, 200, {}, 0.1, "good"))
     assert (await circuit_of(database))["probe"] is None
-
-
-COUNTED: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
-    "an answer": ({"kind": "latency", "ms": 1}, (1, 0)),
-    "a 503": ({"kind": "server_error"}, (0, 1)),
-    "a time-out": ({"kind": "hang"}, (0, 1)),
-    "a reset": ({"kind": "reset"}, (0, 1)),
-    "half a body": ({"kind": "truncated"}, (0, 1)),
-    "no JSON": ({"kind": "malformed"}, (0, 1)),
-    "HTML": ({"kind": "html"}, (0, 1)),
-    "a 429": ({"kind": "too_many_requests"}, (0, 0)),
-    "a 418": ({"kind": "ban", "retry_after_s": 1}, (0, 0)),
-    "a 400": ({"kind": "server_error", "status": 400}, (0, 0)),
-    "a 451": ({"kind": "server_error", "status": 451}, (0, 0)),
-}
-
-
-@pytest.mark.parametrize("name", COUNTED)
-async def test_what_counts(database: Database, mongo_uri: str, name: str) -> None:
-    fault, expected = COUNTED[name]
-    await make(database, CircuitSettings())
-    async with venue() as exchange:
-        exchange.faults.add(*parse_faults(fault))
-        timeout_ms = 100 if fault["kind"] == "hang" else 10_000
-        async with desk(mongo_uri, database.raw.name, exchange.url, timeout_ms=timeout_ms) as one:
-            with suppress(CollectorError):
-                await one.ask()
-    bins = (await circuit_of(database)).get("bins") or []
-    assert (sum(b["ok"] for b in bins), sum(b["err"] for b in bins)) == expected
-
-
-async def test_a_request_we_gave_up_ourselves_does_not_count(
-    database: Database, mongo_uri: str
-) -> None:
-    await make(database, CircuitSettings())
-    async with venue() as exchange:
-        exchange.faults.add(*parse_faults({"kind": "hang"}))
-        async with desk(mongo_uri, database.raw.name, exchange.url) as one:
-            asking = asyncio.create_task(one.ask())
-            async with asyncio.timeout(20):
-                while not exchange.journal.since():
-                    await asyncio.sleep(0.01)
-            asking.cancel()
-            await asyncio.gather(asking, return_exceptions=True)
-    assert not (await circuit_of(database)).get("bins")
-
-
-async def test_many_requests_share_one_statement(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await make(database, CircuitSettings())
-    folds = 0
-    send = database.connectors.find_one_and_update
-
-    async def counting(*args: Any, **options: Any) -> Any:
-        nonlocal folds
-        folds += options.get("projection") == {"circuit": 1}
-        return await send(*args, **options)
-
-    monkeypatch.setattr(database.connectors, "find_one_and_update", counting)
-    async with Limiter(database) as limiter:
-        for number in range(1_000):
-            await limiter.circuit(EXCHANGE).note("bad" if number % 4 == 0 else "good")
-            await asyncio.sleep(0.0005)
-    bins = (await circuit_of(database))["bins"]
-    assert sum(b["ok"] + b["err"] for b in bins) == 1_000, "none is lost"
-    assert 1 <= folds <= 100
-
-
-async def test_outcomes_wait_out_an_outage(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await make(database, CircuitSettings())
-    send, away = database.connectors.find_one_and_update, True
-
-    async def cut(*args: Any, **options: Any) -> Any:
-        if away:
-            raise DatabaseUnavailable("cut")
-        return await send(*args, **options)
-
-    monkeypatch.setattr(database.connectors, "find_one_and_update", cut)
-    async with Limiter(database) as limiter:
-        for _ in range(20):
-            await limiter.circuit(EXCHANGE).note("bad")
-        away = False
-        async with asyncio.timeout(10):
-            while (await circuit_of(database)).get("state") != "TRIPPED":
-                await asyncio.sleep(0.02)
 
 
 async def test_settings_snapshot_metrics_and_events_over_rest(
