@@ -1,4 +1,4 @@
-"""Stretches of time, and the little arithmetic that coverage needs."""
+"""Intervals of time, and the arithmetic that coverage needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Interval:
-    """The half-open stretch `[from_ms, to_ms)`. Never empty."""
+    """The half-open interval `[from_ms, to_ms)`. Never empty."""
 
     from_ms: int
     to_ms: int
@@ -59,14 +59,22 @@ def subtract(intervals: Iterable[Interval], holes: Iterable[Interval]) -> tuple[
     return tuple(left)
 
 
+def clipped(intervals: Iterable[Interval], window: Interval) -> tuple[Interval, ...]:
+    """What of each interval lies inside `window`."""
+    return tuple(
+        Interval(max(each.from_ms, window.from_ms), min(each.to_ms, window.to_ms))
+        for each in intervals
+        if each.overlaps(window)
+    )
+
+
 def slots(interval: Interval, timeframe: Timeframe) -> Interval | None:
     """The bars that open inside `interval`, as one interval on the timeframe's own grid.
 
-    Venues are asked by opening time, so a bar belongs to what was asked iff it opens there.
-    None when no bar does.
+    Requests are by opening time, so a bar belongs to a request iff it opens there. None when no bar
+    does.
     """
-    start = _ceil(interval.from_ms, timeframe)
-    end = _ceil(interval.to_ms, timeframe)
+    start, end = timeframe.ceil(interval.from_ms), timeframe.ceil(interval.to_ms)
     return Interval(start, end) if start < end else None
 
 
@@ -90,5 +98,22 @@ def runs(ts: NDArray[np.int64], step_ms: int) -> tuple[Interval, ...]:
     return tuple(Interval(first, last + step_ms) for first, last in zip(firsts, lasts, strict=True))
 
 
-def _ceil(ts_ms: int, timeframe: Timeframe) -> int:
-    return ts_ms if timeframe.aligned(ts_ms) else timeframe.next_open(ts_ms)
+def unbroken(ts: NDArray[np.int64], timeframe: Timeframe) -> tuple[Interval, ...]:
+    """The same for the opening times of a timeframe's bars, also where these differ in length.
+
+    Closed time between two bars does not break a run: no bar is left out there.
+    """
+    if timeframe.is_uniform or not len(ts):
+        return runs(ts, timeframe.ms)
+    breaks = np.flatnonzero(timeframe.skips(ts))
+    firsts = ts[np.concatenate(([0], breaks + 1))].tolist()
+    lasts = timeframe.ends(ts[np.concatenate((breaks, [len(ts) - 1]))]).tolist()
+    return tuple(map(Interval, firsts, lasts))
+
+
+def with_bars(intervals: Iterable[Interval], timeframe: Timeframe) -> tuple[Interval, ...]:
+    """Those in which a bar opens: what is left out is closed time."""
+    kept = tuple(intervals)
+    if timeframe.slots is None:
+        return kept
+    return tuple(each for each in kept if len(timeframe.opens(each.from_ms, each.to_ms)))

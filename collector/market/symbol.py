@@ -3,7 +3,7 @@
 `BTC/USDT` lives in `BTC-USDT`, `BTC/USDT:USDT` in `BTC-USDT_USDT`. Capital letters and digits stand
 for themselves, `/` is written `-`, `:` is written `_`, and every other byte of the symbol's UTF-8
 is written `~XX`. So a name holds nothing but `A-Z 0-9 - _ ~`: it cannot leave its folder, means the
-same where file names ignore case or are normalised, and tells its symbol exactly.
+same where file names ignore case or are normalised, and decodes to exactly one symbol.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""From a page of rows to bars one can trust: pure functions over batches, one step a file."""
+"""From a page of rows to valid bars: pure functions over batches, one step a file."""

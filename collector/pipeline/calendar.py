@@ -1,4 +1,4 @@
-"""The uniform grid of a market that never closes, and what stands in its empty slots."""
+"""The grid of a market: every bar that is expected while it is open, and its fillers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collector.market.candles import MISSING, NO_TRADE, CandleBatch
-from collector.market.interval import Interval, covers, runs
+from collector.market.interval import Interval, covers, unbroken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """The empty slots of a stretch: settled by an answer, or still owed."""
+    """The empty slots of a range: covered by an answer, or still missing."""
 
     no_trade: tuple[Interval, ...]
     missing: tuple[Interval, ...]
 
 
 def grid(timeframe: Timeframe, span: Interval) -> NDArray[np.int64]:
-    """Every opening time in `span`, which starts on one."""
-    return np.arange(span.from_ms, span.to_ms, timeframe.ms, dtype=np.int64)
+    """The opening time of every bar in `span`, which starts on one; closed time has none."""
+    return timeframe.opens(span.from_ms, span.to_ms)
 
 
 def gaps(
@@ -39,7 +39,7 @@ def gaps(
     empty = slots[~np.isin(slots, ts, assume_unique=True)]
     answered = covers(covered, empty)
     return Gaps(
-        no_trade=runs(empty[answered], timeframe.ms), missing=runs(empty[~answered], timeframe.ms)
+        no_trade=unbroken(empty[answered], timeframe), missing=unbroken(empty[~answered], timeframe)
     )
 
 
@@ -54,13 +54,16 @@ def calendar(
 
     `batch` is ascending, one bar a time, all of them inside `span`. `before` is the last bar before
     it, if there is one; without it the grid starts at the first bar, since there is no close to
-    carry. A filler is NO_TRADE where `covered` holds its slot and MISSING elsewhere.
+    carry. A filler is NO_TRADE where `covered` holds its slot and MISSING elsewhere. A bar that
+    came in closed time is kept.
     """
     if before is None:
         if not len(batch):
             return batch
         span = Interval(int(batch.ts[0]), span.to_ms)
     slots = grid(timeframe, span)
+    if timeframe.slots is not None:
+        slots = np.union1d(slots, batch.ts)
     if len(slots) == len(batch):
         return batch
     known = batch if before is None else CandleBatch.concat([before, batch])
@@ -68,7 +71,7 @@ def calendar(
     empty = known.ts[behind] != slots
     close = known.c[behind]
     turnover = known.t[behind]
-    # Nothing was turned over where nothing traded, unless this venue never says.
+    # Where nothing traded the turnover is zero, unless this venue never reports turnover.
     none_turned = np.where(np.isnan(turnover), np.nan, 0.0)
     reason = np.where(covers(covered, slots), np.int8(NO_TRADE), np.int8(MISSING))
     return CandleBatch(
@@ -80,4 +83,5 @@ def calendar(
         np.where(empty, 0.0, known.v[behind]),
         np.where(empty, none_turned, turnover),
         np.where(empty, reason, known.gap[behind]).astype(np.int8),
+        {name: np.where(empty, np.nan, each[behind]) for name, each in known.extra.items()},
     )

@@ -1,4 +1,4 @@
-"""Only finished bars are facts."""
+"""Only bars that have ended are stored."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def closed(
 ) -> NDArray[np.bool_]:
     """Which bars had ended `grace_ms` before the venue's clock read `server_ms`.
 
-    It is the venue's clock that decides: ours may be ahead, and the last row of a page is not
-    always the running one.
+    The venue's clock decides: ours may be ahead, and the last row of a page is not always the
+    running one.
     """
-    return batch.ts + (timeframe.ms + grace_ms) <= server_ms
+    return timeframe.ends(batch.ts) <= server_ms - grace_ms
 
 
 def closed_end_ms(timeframe: Timeframe, server_ms: int, grace_ms: int = 0) -> int:

@@ -1,13 +1,14 @@
-"""Last wins, without forgetting what came before.
+"""The last version of a bar wins, and earlier versions are kept.
 
-A *sighting* is one bar as an answer showed it, and the moment it was known. The history of a bar is
-a set of sightings put in order; neighbours with equal values are one *version*, of which the first
-and the last sighting are kept. The last version is the bar, and its number is `ver`.
+A *sighting* is one bar as an answer contained it, and the time it was known. The history of a bar
+is a set of sightings put in order; neighbours with equal values are one *version*, of which the
+first and the last sighting are kept. The last version is the bar, and its number is `ver`.
 
 The order is `known_at`, and for two sightings of one millisecond the bars themselves: more volume
-wins, then the greater turnover, close, high, low, open. Nothing outside a sighting decides, so the
-outcome depends neither on which files the sightings come from, nor on how often they are read, nor
-on when files were merged: folding twice, or folding what was folded, changes nothing.
+wins, then the greater turnover, close, high, low, open, then the exchange's further columns.
+Nothing outside a sighting decides, so the outcome depends neither on which files the sightings come
+from, nor on how often they are read, nor on when files were merged: folding twice, or folding what
+was folded, changes nothing.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sightings:
-    """Bars in any order, times repeated at will. Each held from `known_at` to `seen_at` at least.
+    """Bars in any order, possibly with repeated times. Each was valid from `known_at` to `seen_at`
+    at least.
 
-    `source` says who showed the bar (Python strings).
+    `source` is where the bar came from (Python strings).
     """
 
     batch: CandleBatch
@@ -79,22 +81,22 @@ class Versions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class History:
-    """The bars of a stretch, one a time and ascending, and every version they replaced."""
+class BarVersions:
+    """The bars of a range, one a time and ascending, and every version they replaced."""
 
     current: Versions
     older: Versions
 
 
-def fold(sightings: Sightings, as_of: int | None = None) -> History:
-    """The history that the sightings tell; with `as_of`, as it stood when that moment was over."""
+def fold(sightings: Sightings, as_of: int | None = None) -> BarVersions:
+    """The history that the sightings give; with `as_of`, as it was at the end of that moment."""
     rows, at = _moments(sightings, as_of)
     order = _order(sightings.batch, rows, at)
     rows, at = rows[order], at[order]
     batch = sightings.batch.take(rows)
     if not len(batch):
         nothing = Versions(sightings.take(rows), np.zeros(0, dtype=np.int32))
-        return History(nothing, nothing)
+        return BarVersions(nothing, nothing)
     new_bar = np.append(True, batch.ts[1:] != batch.ts[:-1])
     starts = np.flatnonzero(new_bar | _changed(batch))
     ends = np.append(starts[1:], len(batch)) - 1
@@ -103,7 +105,7 @@ def fold(sightings: Sightings, as_of: int | None = None) -> History:
     ver = (np.arange(len(starts)) - first_of_bar + 1).astype(np.int32)
     versions = Sightings(batch.take(starts), at[starts], at[ends], sightings.source[rows][starts])
     last = np.append(new_bar[starts][1:], True)
-    return History(
+    return BarVersions(
         current=Versions(versions.take(last), ver[last]),
         older=Versions(versions.take(~last), ver[~last]),
     )
@@ -129,17 +131,29 @@ def _order(batch: CandleBatch, rows: Ints, at: Ints) -> NDArray[np.intp]:
         return order
     # An unknown turnover sorts below every known one.
     turnover = np.where(np.isnan(batch.t), -1.0, batch.t)
-    ties = (batch.gap, batch.o, batch.l, batch.h, batch.c, turnover, batch.v)
+    ties: tuple[NDArray[Any], ...] = (
+        batch.gap,
+        batch.o,
+        batch.l,
+        batch.h,
+        batch.c,
+        turnover,
+        batch.v,
+    )
+    if batch.extra:
+        known = (batch.extra[name] for name in sorted(batch.extra))
+        ties = (*(np.where(np.isnan(each), -np.inf, each) for each in known), *ties)
     return np.lexsort((*(column[rows] for column in ties), at, ts))
 
 
 def _changed(batch: CandleBatch) -> NDArray[np.bool_]:
     """Which rows differ in value from the row before them."""
     changed = np.zeros(len(batch), dtype=np.bool_)
-    for column in batch.values():
+    may_be_unknown = (batch.t, *batch.extra.values())
+    for column in (*batch.values(), *batch.extra.values()):
         now, then = column[1:], column[:-1]
         differs = now != then
-        if column is batch.t:
+        if any(column is each for each in may_be_unknown):
             differs &= ~(np.isnan(now) & np.isnan(then))
         changed[1:] |= differs
     return changed

@@ -13,6 +13,7 @@ import numpy as np
 
 from collector.market.candles import CandleBatch
 from collector.pipeline.resample import divides, reduce_windows, resample
+from collector.pipeline.uneven import newest_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -44,7 +45,10 @@ class Graded:
 
     def behind(self, rows: int) -> Graded:
         """Without the first `rows`."""
-        return Graded(self.batch.take(slice(rows, None)), self.ver[rows:])
+        return self.take(slice(rows, None))
+
+    def take(self, rows: slice) -> Graded:
+        return Graded(self.batch.take(rows), self.ver[rows])
 
 
 class Ladder:
@@ -82,10 +86,14 @@ class _Rung:
         if not len(longer):
             self._open = bars
             return Graded(longer, np.zeros(0, dtype=np.int32))
-        size = self.target.ms // self.base.ms
-        first = int(np.searchsorted(bars.batch.ts, longer.ts[0]))
-        end = first + len(longer) * size
+        inside = (int(longer.ts[0]), self.target.end(int(longer.ts[-1])))
+        first, end = np.searchsorted(bars.batch.ts, inside).tolist()
         self._open = bars.behind(end)
+        return Graded(longer, self._newest(bars.take(slice(first, end)), longer))
+
+    def _newest(self, bars: Graded, longer: CandleBatch) -> Ver:
+        if not self.target.is_uniform:
+            return newest_of(bars.ver, bars.batch.ts, longer.ts)
         newest = np.empty(len(longer), dtype=np.int32)
-        reduce_windows(np.maximum, bars.ver[first:end], size, newest)
-        return Graded(longer, newest)
+        reduce_windows(np.maximum, bars.ver, self.target.ms // self.base.ms, newest)
+        return newest

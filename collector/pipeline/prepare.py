@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from collector.market.interval import Interval, runs, slots, subtract
+import numpy as np
+
+from collector.market.interval import Interval, slots, subtract, unbroken
 from collector.pipeline.closed import closed, closed_end_ms
-from collector.pipeline.dedup import dedup
 from collector.pipeline.normalize import Normalized, Rejected, normalize
 from collector.pipeline.validate import REASONS, judge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from collector.market.candles import CandleBatch
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """What a page amounts to. Every row of it is in exactly one of the first three, or repeated.
+    """The result of a page. Every row of it is in exactly one of the first three, or repeated.
 
-    batch     closed and valid bars, ascending, one a time
-    rejected  rows that are not bars, with the reason
-    running   valid bars that have not ended yet
-    covered   the slots this answer settles: a bar is in `batch`, or the venue has none there
+    batch     closed and valid bars, ascending, one a time rejected  rows that are not bars, with
+    the reason running   valid bars that have not ended yet covered   the slots this answer covers:
+    a bar is in `batch`, or the venue has none there
     """
 
     batch: CandleBatch
@@ -45,53 +44,62 @@ def prepare(
     asked: Interval,
     server_ms: int,
     grace_ms: int = 0,
+    proven: Sequence[Interval] | None = None,
+    below_zero: bool = False,
 ) -> Prepared:
     """Sorts the rows of a successful answer into bars, rejects and running bars.
 
-    `asked` is the stretch this answer speaks for: what was requested, cut where a full page ended.
-    `server_ms` is the venue's clock when it answered.
+    Bars outside `asked` are refused. `proven` is what the answer covers (proof.py); all of `asked`
+    when it is not given. `server_ms` is the venue's clock when it answered.
     """
     page = normalize(rows)
-    verdict = judge(page.batch, timeframe, asked, server_ms)
-    good = page.batch.take(verdict == 0)
+    verdict = judge(page.batch, timeframe, asked, server_ms, below_zero=below_zero)
+    good = page.batch.only(verdict == 0)
     done = closed(good, timeframe, server_ms, grace_ms)
-    batch = dedup(good.take(done))
-    rejected = page.unreadable + _rejected(rows, page, verdict)
+    batch = dedup(good.only(done))
+    rejected = page.unreadable + _rejected(page, verdict)
     ended_ms = closed_end_ms(timeframe, server_ms, grace_ms)
     return Prepared(
         batch=batch,
         rejected=rejected,
         running=dedup(good.take(~done)),
-        covered=_covered(batch, rejected, timeframe, asked, ended_ms),
+        covered=_covered(
+            batch, rejected, timeframe, (asked,) if proven is None else proven, ended_ms
+        ),
     )
 
 
-def _rejected(
-    rows: Sequence[Row], page: Normalized, verdict: NDArray[np.int8]
-) -> tuple[Rejected, ...]:
-    bad = verdict.nonzero()[0]
-    facts = zip(
-        verdict[bad].tolist(), page.batch.ts[bad].tolist(), page.origin[bad].tolist(), strict=True
-    )
-    return tuple(Rejected(REASONS[code], ts, tuple(rows[at])) for code, ts, at in facts)
+def _rejected(page: Normalized, verdict: NDArray[np.int8]) -> tuple[Rejected, ...]:
+    bad = verdict.nonzero()[0].tolist()
+    return tuple(Rejected(REASONS[verdict[at]], int(page.batch.ts[at]), page.row(at)) for at in bad)
 
 
 def _covered(
     batch: CandleBatch,
     rejected: tuple[Rejected, ...],
     timeframe: Timeframe,
-    asked: Interval,
+    proven: Sequence[Interval],
     ended_ms: int,
 ) -> tuple[Interval, ...]:
-    """The asked slots that have ended, without those whose bar was there and was refused."""
-    held = runs(batch.ts, timeframe.ms)
+    """The proven slots that have ended, without those whose bar was refused."""
+    held = unbroken(batch.ts, timeframe)
     if any(each.ts is None for each in rejected):
-        # A row that cannot be placed may belong to any empty slot: only the bars are certain.
+        # A row without a place may belong to any empty slot: only the bars are certain.
         return held
-    whole = slots(asked, timeframe)
-    if whole is None or whole.from_ms >= ended_ms:
-        return held
-    answered = Interval(whole.from_ms, min(whole.to_ms, ended_ms))
+    whole = [slots(each, timeframe) for each in proven]
+    answered = [
+        Interval(each.from_ms, min(each.to_ms, ended_ms))
+        for each in whole
+        if each is not None and each.from_ms < ended_ms
+    ]
     opens = (timeframe.floor(each.ts) for each in rejected if each.ts is not None)
-    refused = [Interval(ts, ts + timeframe.ms) for ts in opens]
-    return subtract([answered], subtract(refused, held))
+    refused = [Interval(ts, timeframe.end(ts)) for ts in opens]
+    return subtract([*answered, *held], subtract(refused, held))
+
+
+def dedup(batch: CandleBatch) -> CandleBatch:
+    """The last bar of each time. `batch` is ascending, and equal times stand in page order."""
+    if len(batch) < 2:
+        return batch
+    last = np.append(batch.ts[1:] != batch.ts[:-1], True)
+    return batch if last.all() else batch.take(last)

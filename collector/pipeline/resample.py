@@ -1,8 +1,10 @@
 """Longer bars from shorter ones.
 
-The input lies on a uniform grid, so a window is a row of a reshaped column and nothing has to be
-searched: the windows without a gap are aggregated by strides over whole columns, and only those
-that hold a gap are looked at one by one, which is again a few operations over all of them.
+The bars of a market that never closes lie on a uniform grid, so a window is a row of a reshaped
+column and nothing has to be searched: the windows without a gap are aggregated by strides over
+whole columns, and only those that hold a gap are looked at one by one, which is again a few
+operations over all of them. Months, and windows with closed time in them, hold different numbers of
+bars, and are handled in uneven.py.
 """
 
 from __future__ import annotations
@@ -11,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collector.durations import DAY_MS
 from collector.market.candles import BAR, MISSING, NO_TRADE, PARTIAL, CandleBatch
+from collector.pipeline.extra_windows import extra_of_windows
+from collector.pipeline.uneven import resample_uneven
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,13 +29,19 @@ A year of 1m to 5m, 15m and 1h is 1.5x as fast as with strides over whole column
 
 
 def resample(batch: CandleBatch, source: Timeframe, target: Timeframe) -> CandleBatch:
-    """The full `target` windows of a uniform grid of `source` bars; partial edges are left out.
+    """The full `target` windows of a grid of `source` bars; partial edges are left out.
 
     `batch` is ascending, one row a slot, as `calendar` makes it; ValueError when slots are missing.
     o is the first, h the greatest, l the least, c the last, v and t the sums, of the window's bars;
     its fillers lend no price. A window with a gap in it is PARTIAL; a window of fillers is one.
     """
-    bars = _bars_per_window(source, target)
+    if not divides(source, target):
+        raise ValueError(f"{target} bars cannot be made of {source} bars")
+    if len(batch) and _leaves_out(batch, source):
+        raise ValueError("resampling needs a uniform grid: fill the calendar first")
+    if target.months or source.slots is not None:
+        return resample_uneven(batch, source, target)
+    bars = target.ms // source.ms
     whole = _whole_windows(batch, source, target, bars)
     if not len(whole):
         return whole
@@ -40,15 +51,20 @@ def resample(batch: CandleBatch, source: Timeframe, target: Timeframe) -> Candle
     return longer
 
 
+def _leaves_out(batch: CandleBatch, source: Timeframe) -> bool:
+    if source.slots is not None:
+        return bool(source.skips(batch.ts).any())
+    # Times ascend and are aligned, so their count alone shows that none is missing.
+    return len(batch) != source.count(int(batch.ts[0]), int(batch.ts[-1])) + 1
+
+
 def divides(source: Timeframe, target: Timeframe) -> bool:
     """Whether a whole number of `source` bars, on their own grid, make a `target` bar."""
-    return target.ms % source.ms == 0 and source.aligned(target.floor(0))
-
-
-def _bars_per_window(source: Timeframe, target: Timeframe) -> int:
-    if not divides(source, target):
-        raise ValueError(f"{target} bars cannot be made of {source} bars")
-    return target.ms // source.ms
+    if source.months:
+        return bool(target.months) and target.months % source.months == 0
+    # Months are whole days, whatever their number.
+    longer_ms = DAY_MS if target.months else target.ms
+    return longer_ms % source.ms == 0 and source.aligned(target.floor(0))
 
 
 def _whole_windows(
@@ -56,12 +72,8 @@ def _whole_windows(
 ) -> CandleBatch:
     if not len(batch):
         return batch
-    first, last = int(batch.ts[0]), int(batch.ts[-1])
-    # Times ascend and are aligned, so their number alone tells that none is left out.
-    if last - first != (len(batch) - 1) * source.ms:
-        raise ValueError("resampling needs a uniform grid: fill the calendar first")
-    start = first if target.aligned(first) else target.next_open(first)
-    skip = (start - first) // source.ms
+    first = int(batch.ts[0])
+    skip = source.count(first, target.ceil(first))
     windows = max(0, len(batch) - skip) // bars
     return batch.take(slice(skip, skip + windows * bars))
 
@@ -77,7 +89,8 @@ def _aggregate(whole: CandleBatch, bars: int, step_ms: int) -> CandleBatch:
     reduce_windows(np.add, whole.v, bars, v)
     reduce_windows(np.add, whole.t, bars, t)
     ts = np.arange(whole.ts[0], whole.ts[-1] + 1, bars * step_ms)
-    return CandleBatch(ts, o, h, low, c, v, t, np.zeros(windows, dtype=np.int8))
+    extra = extra_of_windows(whole, np.arange(0, len(whole), bars))
+    return CandleBatch(ts, o, h, low, c, v, t, np.zeros(windows, dtype=np.int8), extra)
 
 
 def reduce_windows(
@@ -116,5 +129,5 @@ def _mend(longer: CandleBatch, whole: CandleBatch, bars: int) -> None:
     longer.l[windows] = np.where(lends, column(whole.l), np.inf).min(axis=1)
     longer.c[windows] = column(whole.c)[rows, last]
     longer.t[windows] = np.where(lends, column(whole.t), 0.0).sum(axis=1)
-    reason = np.where(((gap & MISSING) != 0).any(axis=1), MISSING, NO_TRADE)
-    longer.gap[windows] = np.where(some, reason | PARTIAL, reason)
+    reason = np.where((gap == MISSING).any(axis=1), MISSING, NO_TRADE)
+    longer.gap[windows] = np.where(some, PARTIAL, reason)

@@ -1,4 +1,4 @@
-"""Which bars may be believed."""
+"""Which bars are valid."""
 
 from __future__ import annotations
 
@@ -17,25 +17,36 @@ REASONS = (
     "",
     "not_finite",
     "ohlc",
+    "price",
     "negative_volume",
     "misaligned",
     "outside_window",
     "future",
 )
-"""What `judge` answers with. The first reason that holds is the one that is given."""
+"""The results of `judge`. The first reason that applies is used."""
 
 
 def judge(
-    batch: CandleBatch, timeframe: Timeframe, asked: Interval, server_ms: int
+    batch: CandleBatch,
+    timeframe: Timeframe,
+    asked: Interval,
+    server_ms: int,
+    *,
+    below_zero: bool = False,
 ) -> NDArray[np.int8]:
-    """For each bar 0 when it is good, else the place of its reason in REASONS."""
+    """For each bar 0 when it is good, else the place of its reason in REASONS.
+
+    `below_zero`: the market may trade at zero or less. Elsewhere such a price is an error.
+    """
     o, h, l, c, v, t = batch.o, batch.h, batch.l, batch.c, batch.v, batch.t  # noqa: E741
     finite = np.isfinite(o) & np.isfinite(h) & np.isfinite(l) & np.isfinite(c) & np.isfinite(v)
     failing = (
         ~finite | np.isinf(t),
         (l > np.minimum(o, c)) | (h < np.maximum(o, c)),
+        # The low is the least of the four, so what is left here has them in order.
+        (l <= 0) & (not below_zero),
         (v < 0) | (t < 0),
-        (batch.ts - timeframe.floor(0)) % timeframe.ms != 0,
+        timeframe.floors(batch.ts) != batch.ts,
         (batch.ts < asked.from_ms) | (batch.ts >= asked.to_ms),
         batch.ts > server_ms,
     )

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from collector.market.candles import BAR, CANDLE_SCHEMA, MISSING, NO_TRADE, PARTIAL, CandleBatch
-from tests.store_bars import at, bars
+from collector.market.candles import (
+    BAR,
+    CANDLE_SCHEMA,
+    MISSING,
+    NO_TRADE,
+    PARTIAL,
+    CandleBatch,
+    bars_of,
+)
+from tests.support.bars import at, bars
 
 
 def test_a_table_has_the_seeds_columns() -> None:
@@ -48,13 +56,12 @@ def test_an_unknown_turnover_is_null() -> None:
 
 def test_gaps_come_back_as_they_went() -> None:
     batch = bars({0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0})
-    batch.gap[:] = [BAR, NO_TRADE, MISSING, PARTIAL | MISSING]
+    batch.gap[:] = [BAR, NO_TRADE, MISSING, PARTIAL]
     table = batch.to_arrow("binance")
     assert table["is_gap"].to_pylist() == [False, True, True, True]
-    assert table["gap_reason"].to_pylist() == [None, "no_trade", "missing", "missing"]
-    seen = np.array([True, False, False, True])
-    assert CandleBatch.from_arrow(table, seen).gap.tolist() == batch.gap.tolist()
-    assert CandleBatch.from_arrow(table).gap.tolist() == [BAR, NO_TRADE, MISSING, MISSING]
+    assert table["gap_reason"].to_pylist() == [None, "no_trade", "missing", "partial"]
+    assert CandleBatch.from_arrow(table).gap.tolist() == batch.gap.tolist()
+    assert bars_of(table)["ts"].to_pylist() == [at(0), at(3)]
 
 
 def test_minus_zero_is_zero() -> None:

@@ -8,7 +8,7 @@ from collector.market.candles import MISSING, NO_TRADE, CandleBatch
 from collector.market.interval import Interval
 from collector.market.timeframe import Timeframe
 from collector.pipeline.calendar import calendar, gaps
-from tests.store_bars import MINUTE, at, bars, recorded, span
+from tests.support.bars import MINUTE, at, bars, recorded, span
 
 MIN = Timeframe.parse("1m")
 

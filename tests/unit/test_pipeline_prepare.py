@@ -1,4 +1,4 @@
-"""From a page to bars: what is kept, what is refused, what is settled."""
+"""From a page to bars: what is kept, what is refused, what is covered."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 
 from collector.market.interval import Interval
 from collector.market.timeframe import Timeframe
-from collector.pipeline.normalize import normalize
 from collector.pipeline.prepare import Prepared, prepare
-from tests.store_bars import MINUTE, at, recorded, span
+from tests.support.bars import MINUTE, at, recorded, span
 
 MIN = Timeframe.parse("1m")
 Row = tuple[Any, ...]
@@ -71,6 +70,9 @@ def test_of_repeated_bars_the_last_one_sent_wins() -> None:
         ((at(3), 10, 11, 9, 10, 1, float("inf")), "not_finite"),
         ((at(3), 10, 9.5, 9, 9.2, 1, None), "ohlc"),
         ((at(3), 10, 11, 10.5, 11, 1, None), "ohlc"),
+        ((at(3), 0, 0, 0, 0, 43, None), "price"),
+        ((at(3), 10, 11, 0, 10, 1, None), "price"),
+        ((at(3), -10, -9, -11, -10, 1, None), "price"),
         ((at(3), 10, 11, 9, 10, -1, None), "negative_volume"),
         ((at(3), 10, 11, 9, 10, 1, -1), "negative_volume"),
         ((at(3) + 1, 10, 11, 9, 10, 1, None), "misaligned"),
@@ -86,6 +88,15 @@ def test_a_bad_bar_is_refused_and_its_slot_stays_open(bad: Any, reason: str) -> 
     assert [each.reason for each in done.rejected] == [reason]
     assert done.rejected[0].row == tuple(bad)
     assert done.covered == (span(0, 3), span(4, 10))
+
+
+def test_a_market_that_may_trade_below_zero_does() -> None:
+    """Crude oil once did. The venue's quirks say so."""
+    below = (at(3), -10.0, 1.0, -11.0, 0.0, 1.0, None)
+    done = prepare(
+        [below], timeframe=MIN, asked=span(0, 10), server_ms=int(moment(1000)), below_zero=True
+    )
+    assert slots(done) == [3]
 
 
 @pytest.mark.parametrize("slot", [-1, 10, 11])
@@ -182,6 +193,12 @@ def test_real_bars_pass_unchanged(name: str) -> None:
         assert np.array_equal(ours, theirs)
 
 
-def test_normalize_remembers_where_a_row_stood() -> None:
-    page = normalize([row(2), row(0), row(1)])
-    assert page.origin.tolist() == [1, 2, 0]
+def test_a_refused_row_is_kept_as_it_came() -> None:
+    bad = (at(3), None, 11, 9, 10, 1, None)
+    low = (at(1), 10.0, 9.5, 9.0, 9.2, 1.0, None)
+    done = page([row(4), bad, row(2), low])
+    assert [(each.reason, each.row) for each in done.rejected] == [
+        ("ohlc", low),
+        ("not_finite", bad),
+    ]
+    assert slots(done) == [2, 4]

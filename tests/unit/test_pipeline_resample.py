@@ -11,7 +11,7 @@ from collector.market.timeframe import Timeframe
 from collector.pipeline.calendar import calendar
 from collector.pipeline.ladder import Graded, Ladder
 from collector.pipeline.resample import resample
-from tests.store_bars import MINUTE, at, bars, recorded, span
+from tests.support.bars import MINUTE, at, bars, recorded, span
 
 M1, M5, M15, H1 = (Timeframe.parse(name) for name in ("1m", "5m", "15m", "1h"))
 
@@ -33,7 +33,7 @@ def test_windows_without_all_their_minutes_are_left_out_at_the_edges() -> None:
 def test_a_gap_minute_marks_its_window_and_lends_no_price() -> None:
     minutes = calendar(bars({0: 50.0, 6: 10.0, 7: 20.0}), M1, span(0, 10), [span(0, 10)])
     five = resample(minutes, M1, M5)
-    assert five.gap.tolist() == [PARTIAL | NO_TRADE, PARTIAL | NO_TRADE]
+    assert five.gap.tolist() == [PARTIAL, PARTIAL]
     assert five.o.tolist() == [50, 10]
     assert five.h.tolist() == [52, 22]
     assert five.l.tolist() == [49, 9]
@@ -44,13 +44,13 @@ def test_a_gap_minute_marks_its_window_and_lends_no_price() -> None:
 def test_a_window_of_fillers_is_a_filler() -> None:
     minutes = calendar(bars({0: 50.0, 19: 10.0}), M1, span(0, 20), [span(5, 10)])
     five = resample(minutes, M1, M5)
-    assert five.gap.tolist() == [PARTIAL | MISSING, NO_TRADE, MISSING, PARTIAL | MISSING]
+    assert five.gap.tolist() == [PARTIAL, NO_TRADE, MISSING, PARTIAL]
     assert [five.o[1], five.h[1], five.l[1], five.c[1], five.v[1], five.t[1]] == [51] * 4 + [0, 0]
 
 
 def test_a_missing_minute_outweighs_one_without_trade() -> None:
     minutes = calendar(bars({0: 1.0, 4: 1.0}), M1, span(0, 5), [span(1, 2)])
-    assert resample(minutes, M1, M5).gap.tolist() == [PARTIAL | MISSING]
+    assert resample(minutes, M1, M5).gap.tolist() == [PARTIAL]
 
 
 def test_each_timeframe_comes_from_the_one_below() -> None:

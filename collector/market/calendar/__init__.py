@@ -1,0 +1,1 @@
+"""When a market is open, and which bars that leaves."""

@@ -1,0 +1,91 @@
+"""Which valid bars are requested again before they are accepted. Pure.
+
+A bar may be well formed and still wrong: a venue repeats the last row because the new one is not
+complete yet, or sends a price from elsewhere. Such a bar does not fit its neighbours. It is
+requested once more, and the second answer is kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from collector.market.candles import CandleBatch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NEIGHBOURS = 500
+"""A bar is compared with this many bars before it."""
+FEWEST = 50
+"""With fewer of them that moved there is nothing to compare with."""
+OUT_OF_RANGE = 20.0
+"""A range of more than this many times the neighbours' median is out of the ordinary."""
+_RENEWED = 25
+"""The median is recomputed after this many bars: it hardly moves in between."""
+
+
+def doubtful(batch: CandleBatch, before: CandleBatch | None = None) -> NDArray[np.bool_]:
+    """For each bar whether it does not fit its neighbours. `before` are the bars before them.
+
+    Both ascend. Its range, or its jump from the last close, is beyond 20 times the median of those
+    of the 500 bars before; or it is the last one and repeats the one before it, trades and all.
+    """
+    known = CandleBatch.empty() if before is None else before.take(slice(-NEIGHBOURS, None))
+    line = CandleBatch.concat([known, batch])
+    moves = _moves(line)
+    # Where too little moves there is no scale: a comparison with NaN is false.
+    found: NDArray[np.bool_] = moves > OUT_OF_RANGE * _usual_move(moves)
+    if _last_repeats(line):
+        found[-1] = True
+    return found[len(known) :]
+
+
+def needs_neighbours(batch: CandleBatch, after_ms: int = 0) -> bool:
+    """Whether a bar from `after_ms` on stands out but `doubtful` needs earlier bars to judge it."""
+    moves = _moves(batch)
+    unjudged = (moves * (batch.ts >= after_ms))[:FEWEST]
+    if not unjudged.any():
+        return False
+    return bool(unjudged.max() > OUT_OF_RANGE * float(np.median(moves[moves > 0])))
+
+
+def _moves(line: CandleBatch) -> NDArray[np.float64]:
+    """The range of each bar, or its jump from the last close if that is more."""
+    ranges: NDArray[np.float64] = line.h - line.l
+    jumps = np.abs(line.o[1:] - line.c[:-1])
+    return np.maximum(ranges, np.concatenate(([0.0], jumps))) if len(line) else ranges
+
+
+def _usual_move(moves: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The median move of the bars before each; NaN where there are too few, or where none of the
+    bars that share a median is far above it.
+
+    Of those that moved at all: in a market with few trades most bars are one trade, and by their
+    median every second minute would be out of the ordinary.
+    """
+    count = len(moves)
+    usual = np.full(count, np.nan)
+    ends = np.arange(FEWEST, count, _RENEWED)
+    if len(ends):
+        padded = np.concatenate([np.zeros(NEIGHBOURS), moves])
+        before = sliding_window_view(padded, NEIGHBOURS)[ends]
+        moved = np.count_nonzero(before, axis=1)
+        medians = np.full(len(ends), np.nan)
+        # Counting is far cheaper than sorting. The margin is for rounding.
+        low = np.maximum.reduceat(moves, ends)[:, None] / (OUT_OF_RANGE - 1)
+        fewer = np.count_nonzero((before > 0) & (before < low), axis=1)
+        near = np.flatnonzero((moved >= FEWEST) & (fewer > (moved - 1) // 2))
+        if len(near):
+            ordered = np.sort(np.where(before[near] > 0, before[near], np.inf), axis=1)
+            medians[near] = ordered[np.arange(len(near)), (moved[near] - 1) // 2]
+        usual[FEWEST:] = np.repeat(medians, _RENEWED)[: count - FEWEST]
+    return usual
+
+
+def _last_repeats(line: CandleBatch) -> bool:
+    if len(line) < 2 or line.v[-1] <= 0:
+        return False
+    return all(column[-1] == column[-2] for column in (line.o, line.h, line.l, line.c, line.v))
