@@ -8,76 +8,68 @@ when it ends however many callers noticed, and cancellation that the driver cann
 from __future__ import annotations
 
 import asyncio
+import math
 import random
-import re
-from contextlib import contextmanager
+from collections import deque
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pymongo import AsyncMongoClient
-from pymongo.errors import (
-    BulkWriteError,
-    ConnectionFailure,
-    ExecutionTimeout,
-    OperationFailure,
-    PyMongoError,
-    WTimeoutError,
-)
+from pymongo.errors import ConfigurationError, PyMongoError
+from pymongo.read_concern import ReadConcern
 
 from collector import logs, metrics
 from collector.backoff import Backoff
 from collector.clock import Clock, SystemClock
-from collector.errors import DatabaseUnavailable
+from collector.errors import DatabaseRefused, DatabaseUnavailable
+from collector.mongo.address import unusable
+from collector.mongo.driver_errors import as_unavailable, first_line
 from collector.mongo.server_clock import ServerClock
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from types import TracebackType
 
-    from pymongo.asynchronous.change_stream import AsyncDatabaseChangeStream
+    from pymongo.asynchronous.client_session import AsyncClientSession
     from pymongo.asynchronous.collection import AsyncCollection
     from pymongo.asynchronous.database import AsyncDatabase
     from pymongo.results import BulkWriteResult, DeleteResult, InsertManyResult, UpdateResult
 
 Document = dict[str, Any]
 T = TypeVar("T")
+if TYPE_CHECKING:
+    NextChange = Callable[[], Awaitable[Document | None]]
 
 NOW_MS: Document = {"$toLong": "$$NOW"}
 """The server's clock in epoch milliseconds, inside a statement."""
 
-WAKE: Document = {"$rand": {}}
-"""What a statement sets `wake` to, for the workers' change streams to notice.
+EPOCH_SECONDS: Document = {"$toLong": {"$divide": [NOW_MS, 1000]}}
+"""The same in seconds. A fence that begins there is above all that a lost database has given."""
 
-One number and not a subdocument: a stream reports a changed part of a subdocument under a name
-with a dot in it, which its filter cannot match.
+WAKE: Document = {"$rand": {}}
+"""What a statement sets `wake` to, so that the workers' change streams notice it.
+
+One number and not a subdocument: a stream reports a changed part of a subdocument under a name with
+a dot in it, which its filter cannot match.
 """
 
 OUTAGE = Backoff(base_seconds=0.2, max_seconds=5.0)
-"""How long to wait between two looks for a MongoDB that is away."""
+"""How long to wait between two attempts to reach an absent MongoDB."""
 
 _log = logs.get("collector.mongo")
-# Stepping down, shutting down, no primary yet: the server says "not now", not "no".
-_PASSING_CODES = frozenset({64, 89, 91, 133, 189, 10058, 10107, 11600, 11602, 13435, 13436})
+CLOCK_FRESH_SECONDS = 10.0
+"""The server's time is requested when no answer has contained it for this long."""
+NOTICEABLE_SECONDS = 0.3
+STALLS_KEPT = 64
 
 
 class Database:
     """One database of one deployment, opened once in a process."""
 
     def __init__(self, uri: str, name: str, *, pool: int = 64, clock: Clock | None = None) -> None:
-        self._client: AsyncMongoClient[Document] = AsyncMongoClient(
-            uri,
-            appname="collector",
-            maxPoolSize=pool,
-            tz_aware=True,
-            w="majority",
-            journal=True,
-            wTimeoutMS=10_000,
-            retryWrites=True,
-            retryReads=True,
-            connectTimeoutMS=3_000,
-            serverSelectionTimeoutMS=3_000,
-            socketTimeoutMS=10_000,
-        )
+        self._uri = uri
+        self._client = _client(uri, pool)
         self._raw: AsyncDatabase[Document] = self._client[name]
         self._clock = clock or SystemClock()
         self.server_clock = ServerClock(self._clock)
@@ -86,9 +78,15 @@ class Database:
         # stay free for the change stream and for monitoring.
         self._fair = asyncio.Semaphore(max(1, pool - 2))
         self._down_since: float | None = None
+        self._stalls: deque[tuple[float, float]] = deque(maxlen=STALLS_KEPT)
+        self.written: set[str] = set()
+        """Collections that were written to; whoever acts on it removes them."""
         self.connectors = Collection(self, "connectors")
+        self.history_inbox = Collection(self, "history_inbox")
+        self.history_networks = Collection(self, "history_networks")
         self.jobs = Collection(self, "jobs")
         self.job_runs = Collection(self, "job_runs")
+        self.live = Collection(self, "live")
         self.markets = Collection(self, "markets")
         self.reports = Collection(self, "reports")
         self.tickers = Collection(self, "tickers")
@@ -115,7 +113,7 @@ class Database:
         return self._raw
 
     async def read_server_clock(self) -> datetime:
-        """Asks the server for its time and sets `server_clock` by it."""
+        """Requests the server's time and sets `server_clock` by it."""
         sent = self._clock.monotonic()
         answer = await self.fairly(
             self._raw.command, "hello", codec_options=self._raw.codec_options
@@ -124,45 +122,120 @@ class Database:
         self.server_clock.anchor(now, sent)
         return now
 
-    async def reach(self) -> None:
-        """Waits for MongoDB, however long: a fleet may start in any order."""
+    async def now_ms(self) -> int:
+        """The server's clock, read again when no recent answer has contained it."""
+        if self.server_clock.is_stale(CLOCK_FRESH_SECONDS):
+            await self.read_server_clock()
+        return self.server_clock.now_ms()
+
+    @property
+    def away_since_ms(self) -> int | None:
+        """When MongoDB was found missing, on its own clock; None while it is there."""
+        if self._down_since is None or not self.server_clock.is_known:
+            return None
+        away_ms = (self._clock.monotonic() - self._down_since) * 1000
+        return self.server_clock.now_ms() - round(away_ms)
+
+    def stalled(self, within: float, at_least: float) -> bool:
+        """Whether a call of the last `within` seconds took or failed after `at_least` seconds.
+
+        In that time leases may have expired because they could not be renewed.
+        """
+        since = self._clock.monotonic() - within
+        return any(ended >= since and took >= at_least for ended, took in self._stalls)
+
+    async def reach(self, patience: float = math.inf) -> None:
+        """Waits until MongoDB has a primary: a fleet may start in any order.
+
+        Raises DatabaseUnavailable after `patience` seconds without one, and at once for what
+        waiting does not change: DatabaseRefused, or ConfigError for an address that leads nowhere.
+        """
+        give_up_at = self._clock.monotonic() + patience
         failures = 0
         while True:
             try:
                 await self.read_server_clock()
                 return
-            except DatabaseUnavailable:
+            except ConfigurationError as error:
+                raise unusable(self._uri, error) from None
+            except DatabaseRefused:
+                raise
+            except DatabaseUnavailable as error:
                 failures += 1
-                await asyncio.sleep(OUTAGE.delay(failures, random.random()))
+                pause = OUTAGE.delay(failures, random.random())
+                if self._clock.monotonic() + pause > give_up_at:
+                    waited = f" (waited {patience:g} s for a primary)" if patience else ""
+                    raise DatabaseUnavailable(f"{error}{waited}") from error
+                if failures == 1 and patience < math.inf:
+                    _log.warning("waiting_for_primary", at_most_seconds=patience)
+                await asyncio.sleep(pause)
 
-    async def watch(
-        self, pipeline: Sequence[Mapping[str, Any]]
-    ) -> AsyncDatabaseChangeStream[Document]:
-        """A change stream on this database. The caller closes it."""
-        return await self._raw.watch(list(pipeline), max_await_time_ms=1_000)
+    @asynccontextmanager
+    async def changes(self, pipeline: Sequence[Mapping[str, Any]]) -> AsyncIterator[NextChange]:
+        """A change stream on this database: each call returns the next change.
+
+        It returns None when nothing happened for a second, and raises DatabaseUnavailable when the
+        stream has ended. No cancellation is lost on the way: the
+        driver repeats what was cancelled when a stream is opened, read or closed.
+        """
+        with keeping_cancellation():
+            stream = await self._raw.watch(list(pipeline), max_await_time_ms=1_000)
+
+        async def following() -> Document | None:
+            with keeping_cancellation():
+                change = await stream.try_next()
+            if change is None and not stream.alive:
+                # A stream whose database was dropped returns at once for ever, without a wait.
+                raise DatabaseUnavailable("the change stream has ended: the database was dropped")
+            return change
+
+        try:
+            yield following
+        finally:
+            with keeping_cancellation():
+                await stream.close()
+
+    async def in_transaction(self, work: Callable[[AsyncClientSession], Awaitable[T]]) -> T:
+        """What `work` returns, its writes committed together; repeated on write conflicts."""
+
+        async def run() -> T:
+            async with self._client.start_session() as session:
+                return await session.with_transaction(work, read_concern=ReadConcern("snapshot"))
+
+        return await self.fairly(run)
 
     async def fairly(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
-        """Runs one driver call in turn, and keeps the account of outages."""
+        """Runs one driver call in turn, and records outages."""
         async with self._fair:
             try:
-                with keeping_cancellation():
+                with keeping_cancellation(), self._timed():
                     result = await operation(*args, **options)
             except PyMongoError as error:
-                if not _means_unreachable(error):
+                unavailable = as_unavailable(error)
+                if unavailable is None:
                     raise
-                self._note_outage(error)
-                raise DatabaseUnavailable(
-                    f"MongoDB cannot be reached: {_first_line(error)}"
-                ) from error
+                if not isinstance(unavailable, DatabaseRefused):
+                    self._note_outage(error)
+                raise unavailable from error
         if self._down_since is not None:
             self._note_recovery()
         return result
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = self._clock.monotonic()
+        try:
+            yield
+        finally:
+            ended = self._clock.monotonic()
+            if ended - began >= NOTICEABLE_SECONDS:
+                self._stalls.append((ended, ended - began))
 
     def _note_outage(self, error: PyMongoError) -> None:
         if self._down_since is None:
             self._down_since = self._clock.monotonic()
             metrics.DATABASE_OUTAGES.inc()
-            _log.warning("mongodb_unreachable", error=_first_line(error))
+            _log.warning("mongodb_unreachable", error=first_line(error))
 
     def _note_recovery(self) -> None:
         if self._down_since is not None:
@@ -174,10 +247,13 @@ class Database:
 class Collection:
     """The driver's collection, with every call in the fair queue. Same names, same arguments."""
 
-    def __init__(self, database: Database, name: str) -> None:
+    def __init__(self, database: Database, name: str, *, settled: bool = False) -> None:
+        """`settled` reads only what no failover can take back."""
         self.name = name
         self._fairly = database.fairly
-        self._raw: AsyncCollection[Document] = database.raw[name]
+        self._written = database.written
+        concern = ReadConcern("majority") if settled else None
+        self._raw: AsyncCollection[Document] = database.raw[name].with_options(read_concern=concern)
 
     async def find_one(self, *args: Any, **options: Any) -> Document | None:
         return await self._fairly(self._raw.find_one, *args, **options)
@@ -195,37 +271,65 @@ class Collection:
         return await self._fairly(run)
 
     async def find_one_and_update(self, *args: Any, **options: Any) -> Document | None:
-        found: Document | None = await self._fairly(self._raw.find_one_and_update, *args, **options)
+        found: Document | None = await self._write(self._raw.find_one_and_update, *args, **options)
         return found
 
     async def update_one(self, *args: Any, **options: Any) -> UpdateResult:
-        return await self._fairly(self._raw.update_one, *args, **options)
+        return await self._write(self._raw.update_one, *args, **options)
 
     async def update_many(self, *args: Any, **options: Any) -> UpdateResult:
-        return await self._fairly(self._raw.update_many, *args, **options)
+        return await self._write(self._raw.update_many, *args, **options)
 
     async def insert_many(self, documents: Sequence[Document], **options: Any) -> InsertManyResult:
-        return await self._fairly(self._raw.insert_many, documents, **options)
+        return await self._write(self._raw.insert_many, documents, **options)
 
     async def bulk_write(self, requests: Sequence[Any], **options: Any) -> BulkWriteResult:
-        return await self._fairly(self._raw.bulk_write, requests, **options)
+        return await self._write(self._raw.bulk_write, requests, **options)
 
     async def delete_one(self, *args: Any, **options: Any) -> DeleteResult:
-        return await self._fairly(self._raw.delete_one, *args, **options)
+        return await self._write(self._raw.delete_one, *args, **options)
 
     async def delete_many(self, *args: Any, **options: Any) -> DeleteResult:
-        return await self._fairly(self._raw.delete_many, *args, **options)
+        return await self._write(self._raw.delete_many, *args, **options)
+
+    async def _write(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
+        try:
+            return await self._fairly(operation, *args, **options)
+        finally:
+            # Also when it failed: it may have been carried out without an answer.
+            self._written.add(self.name)
 
     async def count_documents(self, *args: Any, **options: Any) -> int:
         return await self._fairly(self._raw.count_documents, *args, **options)
+
+
+def _client(uri: str, pool: int) -> AsyncMongoClient[Document]:
+    try:
+        return AsyncMongoClient(
+            uri,
+            appname="collector",
+            maxPoolSize=pool,
+            tz_aware=True,
+            w="majority",
+            journal=True,
+            wTimeoutMS=10_000,
+            retryWrites=True,
+            retryReads=True,
+            connectTimeoutMS=3_000,
+            serverSelectionTimeoutMS=3_000,
+            socketTimeoutMS=10_000,
+        )
+    except (PyMongoError, ValueError, TypeError) as error:
+        raise unusable(uri, error) from None
 
 
 @contextmanager
 def keeping_cancellation() -> Iterator[None]:
     """Raises CancelledError at the end of the block when the driver has swallowed one.
 
-    The driver takes a cancelled read for a broken connection and repeats it: the task that was
-    cancelled would go on as if nothing had happened, and whoever waits for its end waits for ever.
+    The driver takes a cancelled read for a broken connection and repeats it: the cancelled task
+    would continue as if nothing had happened, and a caller that waits for its end would wait for
+    ever.
     """
     task = asyncio.current_task()
     requests = task.cancelling() if task else 0
@@ -234,17 +338,3 @@ def keeping_cancellation() -> Iterator[None]:
     finally:
         if task and task.cancelling() > requests:
             raise asyncio.CancelledError
-
-
-def _means_unreachable(error: PyMongoError) -> bool:
-    if isinstance(error, ConnectionFailure | WTimeoutError | ExecutionTimeout):
-        return True
-    if isinstance(error, BulkWriteError):
-        # Written, but not confirmed by a majority in time.
-        return not error.details.get("writeErrors")
-    return isinstance(error, OperationFailure) and error.code in _PASSING_CODES
-
-
-def _first_line(error: Exception) -> str:
-    """What happened, without the driver's settings and its list of servers."""
-    return re.split(r",? \(configured timeouts:|, Timeout:|\n", str(error))[0][:300]

@@ -1,4 +1,4 @@
-"""A private mongod for machines that have no MongoDB: started with its owner, gone with it.
+"""A private mongod for machines that have no MongoDB: started and stopped with its owner.
 
     owner (this process) --leash--> guardian --parent of--> mongod
 
@@ -8,9 +8,9 @@ databases. Everything lives in the home:
 
     owner.lock     who owns the home               mongod/        the database
     mongod.json    where it answers, once ready    logs/          mongod.log and the one before
-    mongod.port    the port to prefer next time
+    mongod.port    the port to prefer next time    mongod.password   for its user only (0600)
 
-POSIX only: it stands on flock, pipes and sessions.
+POSIX only: it needs flock, pipes and sessions.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from collector.mongo.guardian import Orders
 from collector.mongo.home import Announcement, HomeLock, Owner, announced_uri
 from collector.mongo.leash import Leash
 from collector.mongo.mongod_binary import find_mongod
+from collector.mongo.own_password import ensure_password, password_path, with_login
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -62,7 +63,8 @@ class EmbeddedMongo:
         self.port = port
         # Named as a replica set, not as a direct connection: while mongod restarts, the driver then
         # waits for a primary. Directly it would write to a node that is not one yet, and fail.
-        self.uri = f"mongodb://127.0.0.1:{port}/?replicaSet={replica_set.NAME}"
+        self._address = f"mongodb://127.0.0.1:{port}/?replicaSet={replica_set.NAME}"
+        self.uri = with_login(self._address, home)
         self._home = home
         self._owner = owner
         self._lock = lock
@@ -80,8 +82,8 @@ class EmbeddedMongo:
     ) -> Self:
         """Returns once the database of `home` takes writes.
 
-        `purpose` is what a second owner is told. Every failure is a ConfigError (MongodMissing,
-        MongodFailed, HomeInUse, or a home that cannot be written) that says what to do.
+        `purpose` is shown to a second owner. Every failure is a ConfigError (MongodMissing,
+        MongodFailed, HomeInUse, or a home that cannot be written) with a remedy.
         """
         mongod = find_mongod(environ)
         try:
@@ -111,13 +113,16 @@ class EmbeddedMongo:
         return running
 
     def announce(self, *, dashboard: str | None = None) -> None:
-        """Tells other processes where the database answers, and the dashboard when there is one."""
+        """Announces to other processes where the database, and a dashboard, listens.
+
+        Without the password: who may use the database can read that in its own file.
+        """
         homes.announce(
-            self._home, Announcement(self.uri, **asdict(self._owner), dashboard=dashboard)
+            self._home, Announcement(self._address, **asdict(self._owner), dashboard=dashboard)
         )
 
     def alive(self) -> bool:
-        """False once nobody keeps mongod running: it kept dying, or its guardian was killed.
+        """False once mongod is no longer kept running: it kept dying, or its guardian was killed.
 
         A mongod that died and is being started again counts as alive; the driver waits for it.
         """
@@ -150,7 +155,8 @@ def _prepare(home: Path) -> Path:
     """Makes the home's directories, closed to other users."""
     home = home.resolve()
     home.mkdir(parents=True, exist_ok=True)
-    # Only a home that is all ours is closed: someone may have pointed COLLECTOR_HOME at /srv.
+    # Only a home that is all ours is closed: COLLECTOR_HOME may point at a shared folder such as
+    # /srv.
     if not any(home.iterdir()):
         home.chmod(0o700)
     for name in ("mongod", "logs"):
@@ -161,14 +167,15 @@ def _prepare(home: Path) -> Path:
 
 async def _launch(mongod: Path, home: Path, lock: HomeLock, clock: Clock) -> tuple[Leash, int]:
     """A guardian whose mongod is primary, and its port."""
+    password = ensure_password(home)
     ports = _free_ports(_last_port(home))
     for _ in range(_PORT_TRIES):
         port = next(ports)
         leash = _fasten(mongod, home, port, lock)
         try:
-            await _primary(leash, home, port)
+            await _primary(leash, home, port, password)
         except replica_set.PortTaken:
-            # A free port is only free until someone else is quicker.
+            # A free port is only free until another process takes it.
             await leash.let_go(clock)
         except BaseException:
             await leash.let_go(clock)
@@ -192,9 +199,14 @@ def _fasten(mongod: Path, home: Path, port: int, lock: HomeLock) -> Leash:
         "--wiredTigerCacheSizeGB": "0.25",
         "--logpath": str(log),
         "--logRotate": "reopen",
-        "--setParameter": "diagnosticDataCollectionEnabled=false",  # up to 200 MB nobody reads
+        "--keyFile": str(password_path(home)),
     }
+    parameters = (
+        "diagnosticDataCollectionEnabled=false",  # up to 200 MB that are not used
+        "enableLocalhostAuthBypass=false",  # no client without a password, ever
+    )
     flags = ["--logappend", "--quiet", "--nounixsocket"]
+    flags += [word for each in parameters for word in ("--setParameter", each)]
     argv = [str(mongod), *(word for option in command.items() for word in option), *flags]
     announcement = str(homes.announcement_path(home))
     orders = Orders(argv, str(log), announcement, lock.fd, _LOG_LIMIT_BYTES, _LOG_CHECK_SECONDS)
@@ -205,7 +217,7 @@ class _MongodEnded(MongodFailed):
     """mongod exited before it was ready, and the guardian with it."""
 
 
-async def _primary(leash: Leash, home: Path, port: int) -> None:
+async def _primary(leash: Leash, home: Path, port: int, password: str) -> None:
     """Returns once mongod takes writes, or explains from its log why it never will."""
     log = _log(home)
     try:
@@ -213,7 +225,7 @@ async def _primary(leash: Leash, home: Path, port: int) -> None:
             while True:
                 await _listening(leash, port)
                 with contextlib.suppress(ConnectionFailure):
-                    return await replica_set.become_primary(port, home / "mongod")
+                    return await replica_set.become_primary(port, home / "mongod", password)
     except (PyMongoError, TimeoutError, _MongodEnded) as error:
         if mongod_log.port_was_taken(log):
             raise replica_set.PortTaken(f"port {port} is taken") from error

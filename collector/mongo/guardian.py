@@ -1,9 +1,9 @@
 """Keeps one mongod running for as long as its owner lives, and ends it when the owner is gone.
 
-Run as a program of its own. Its standard input is the leash: a pipe whose other end only the
-owner holds, so the kernel reports the owner's death however it dies. Three things can happen:
+Run as a program of its own. Its standard input is the leash: a pipe whose other end only the owner
+holds, so the kernel reports the owner's death however it dies. Three things can happen:
 
-    the leash closes       mongod is asked to shut down, and killed when it does not
+    the leash closes       mongod gets a shutdown signal, and is killed when it stays
     mongod dies            it is started again on the same port, unless it keeps dying
     this process dies      on Linux the kernel asks mongod to shut down (PR_SET_PDEATHSIG)
 
@@ -42,7 +42,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Orders(NamedTuple):
-    """What to run and which files stand for it; one command line argument."""
+    """What to run and its files, as one command line argument."""
 
     argv: list[str]
     log: str
@@ -60,7 +60,7 @@ class Orders(NamedTuple):
 
 
 class Guardian:
-    """One mongod, its deaths so far, and whether the owner has called it ready."""
+    """One mongod, its deaths so far, and whether the owner has declared it ready."""
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
@@ -84,60 +84,60 @@ class Guardian:
             self._end_mongod()
 
     def _asked_to_end(self) -> bool:
-        """Waits for news: the owner's word, the owner's end, a signal, or time for the log."""
+        """Waits for a message or the end of the owner, a signal, or the time to check the log."""
         sources = [_LEASH, self._wake]
         readable, _, _ = select.select(sources, [], [], self._orders.log_check_seconds)
         if _LEASH in readable:
             self._owner_gone = not os.read(_LEASH, 64)
             self._ready = True
-        told = self._wake in readable and not _END_SIGNALS.isdisjoint(os.read(self._wake, 512))
-        return self._owner_gone or told
+        signalled = self._wake in readable and not _END_SIGNALS.isdisjoint(os.read(self._wake, 512))
+        return self._owner_gone or signalled
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             self._orders.argv,
             stdin=subprocess.DEVNULL,
-            # mongod holds the lock too: the home is free when it is gone and not a moment before.
+            # mongod holds the lock too: the home is free only when it is gone.
             pass_fds=(self._orders.lock_fd,),
             preexec_fn=_die_with_this_process(),
         )
 
     def _revive(self) -> int | None:
-        """Starts a dead mongod again, or says with which code to leave."""
-        self._say(f"mongod {self._mongod.pid} {_manner_of_death(self._mongod.returncode)}")
+        """Starts a dead mongod again, or returns the code to exit with."""
+        self._log(f"mongod {self._mongod.pid} {_manner_of_death(self._mongod.returncode)}")
         if not self._ready:
             return NEVER_STARTED
         now = time.monotonic()
         self._deaths = [then for then in self._deaths if now - then < DEATHS_WITHIN_SECONDS]
         self._deaths.append(now)
         if len(self._deaths) >= MAX_DEATHS:
-            self._say(
+            self._log(
                 f"giving up: mongod died {MAX_DEATHS} times"
                 f" within {DEATHS_WITHIN_SECONDS:.0f} seconds"
             )
             return GAVE_UP
         self._mongod = self._spawn()
-        self._say(f"started mongod again, pid {self._mongod.pid}")
+        self._log(f"started mongod again, pid {self._mongod.pid}")
         return None
 
     def _end_mongod(self) -> None:
-        """Asks for a clean shutdown, and kills after the grace period."""
+        """Requests a clean shutdown, and kills after the grace period."""
         if self._mongod.poll() is not None:
             return
         self._mongod.terminate()
         try:
             self._mongod.wait(GRACE_SECONDS)
         except subprocess.TimeoutExpired:
-            self._say(f"mongod did not shut down within {GRACE_SECONDS:.0f} seconds: killing it")
+            self._log(f"mongod did not shut down within {GRACE_SECONDS:.0f} seconds: killing it")
             self._mongod.kill()
             self._mongod.wait()
 
     def _withdraw(self) -> None:
-        """Takes back what the owner told the world, before the database goes."""
+        """Removes the owner's announcement before the database goes."""
         with contextlib.suppress(OSError):
             os.unlink(self._orders.announcement)
         if self._owner_gone:
-            # A newcomer now waits for the lock instead of reading that someone has it.
+            # A new process now waits for the lock instead of finding an owner.
             with contextlib.suppress(OSError):
                 os.ftruncate(self._orders.lock_fd, 0)
 
@@ -153,7 +153,7 @@ class Guardian:
                 _write_output_to(log)
                 self._mongod.send_signal(signal.SIGUSR1)
 
-    def _say(self, words: str) -> None:
+    def _log(self, words: str) -> None:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         with contextlib.suppress(OSError):
             print(f"{stamp} guardian: {words}", file=sys.stderr, flush=True)

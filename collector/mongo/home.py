@@ -2,9 +2,9 @@
 
 `owner.lock` carries a flock. The owner takes it and hands the descriptor to the guardian and to
 mongod, so the kernel keeps it locked until the last of the three is gone, however they end. Its
-text names the owner, for people and for newcomers.
+text names the owner, for users and other processes.
 
-`mongod.json` announces a database that is ready. It is only believed while the lock is held.
+`mongod.json` announces a database that is ready. It is valid only while the lock is held.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import HomeInUse
+from collector.mongo.own_password import with_login
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -28,14 +29,14 @@ if TYPE_CHECKING:
 
 # More than a dead owner's guardian ever needs to end its mongod (guardian.GRACE_SECONDS).
 _CLOSING_SECONDS = 15.0
-# A living owner is not waited for. The lock may still be someone's passing look at it.
+# A living owner is not waited for. But another process may hold the lock briefly to check it.
 _LOOK_SECONDS = 0.25
 _POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The process that runs a home's mongod, as it wrote itself down."""
+    """The process that runs a home's mongod, as it recorded itself."""
 
     pid: int
     purpose: str
@@ -53,7 +54,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """Where the database of a home answers, and for whom it runs."""
+    """Where the database of a home listens, and for which purpose it runs."""
 
     uri: str
     pid: int
@@ -91,7 +92,7 @@ class HomeLock:
         return cls(file)
 
     def sign_off(self) -> None:
-        """Removes the owner's name: newcomers wait for the database to close instead of failing."""
+        """Removes the owner's name, so that new processes wait for the database to close."""
         if not self._file.closed:
             os.ftruncate(self.fd, 0)
 
@@ -136,9 +137,15 @@ def announcement_path(home: Path) -> Path:
 
 
 def announced_uri(home: Path) -> str | None:
-    """Where a running owner's database answers; None when nobody owns the home right now."""
+    """Where a running owner's database listens; None when the home has no owner right now."""
     announcement = _read_announcement(home)
-    return announcement.uri if announcement and _is_locked(home) else None
+    return with_login(announcement.uri, home) if announcement and _is_locked(home) else None
+
+
+def announced_dashboard(home: Path) -> str | None:
+    """Where a running owner's API listens; None when the home has no owner, or that has no API."""
+    announcement = _read_announcement(home)
+    return announcement.dashboard if announcement and _is_locked(home) else None
 
 
 def _refuse_if_hopeless(home: Path, waited: float) -> None:

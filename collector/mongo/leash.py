@@ -50,7 +50,7 @@ class Leash:
 
     def call_ready(self) -> None:
         """From now on the guardian revives mongod instead of reporting that it never started."""
-        with contextlib.suppress(BrokenPipeError):  # it is gone; held() says so
+        with contextlib.suppress(BrokenPipeError):  # it is gone, which held() reports
             self._pipe.write(b"ready\n")
 
     async def let_go(self, clock: Clock) -> None:

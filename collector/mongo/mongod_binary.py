@@ -20,8 +20,8 @@ _IN_WHEEL = Path("fiftyone", "db", "bin", "mongod")
 def find_mongod(environ: Mapping[str, str], import_path: Iterable[str] | None = None) -> Path:
     """The mongod to run: `COLLECTOR_MONGOD`, else the one on PATH, else the installed wheel's.
 
-    A `COLLECTOR_MONGOD` that cannot be run is an error. Falling back to another mongod would
-    open the operator's data with a version that nobody chose.
+    A `COLLECTOR_MONGOD` that cannot be run is an error. Falling back to another mongod would open
+    the operator's data with a version that the operator did not choose.
     """
     if chosen := environ.get("COLLECTOR_MONGOD"):
         return _chosen(Path(chosen).expanduser())

@@ -1,4 +1,4 @@
-"""What mongod's log says about its end, in one line for a person."""
+"""The cause of mongod's end from its log, in one line for users."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The schema's number, and the refusal to work on another one.
+"""The schema's version, and the refusal to work on another one.
 
-`migrations` raises the number; every process that uses the database checks it first. A program
+`migrations` raises the version; every process that uses the database checks it first. A program
 that is older than the database could undo what a newer one relies on, so it does not start.
 """
 
@@ -13,8 +13,8 @@ from collector.errors import SchemaMismatch
 if TYPE_CHECKING:
     from collector.mongo.client import Database
 
-VERSION = 2
-"""The newest migration this program knows. A test holds it equal to migrations/versions."""
+VERSION = 6
+"""The newest migration this program knows. A test compares it with migrations/versions."""
 
 
 async def current_version(database: Database) -> int:

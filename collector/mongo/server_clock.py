@@ -1,4 +1,4 @@
-"""The database's clock, carried forward between answers.
+"""The database's clock, carried forward between answers (clock.py).
 
 Statements that decide something use `$$NOW` and need no estimate. This one is for what happens
 around them: when to wake up, when a job runs next. Worker dates are never consulted, so they may
@@ -9,28 +9,65 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from collector import logs
+from collector.clock import FarClock
+
 if TYPE_CHECKING:
     from datetime import datetime
 
     from collector.clock import Clock
 
+STEP_MS = 1_000
+"""A change by more than this is no correction: the server's clock was set."""
+
+_log = logs.get("collector.mongo")
+
 
 class ServerClock:
-    """MongoDB's time, to within a round trip, moved on by this machine's monotonic clock."""
+    """MongoDB's time, to within a round trip, moved on by this machine's elapsed time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._offset_ms: float | None = None
+        self._far = FarClock(clock)
         self._latest = 0
+        self._set_back_ms = 0
+        self.set_ahead_at = float("-inf")
+        """When, on our own clock, it was last noticed that the server's was set ahead."""
 
     def anchor(self, server_now: datetime, sent: float) -> None:
         """Takes a `$$NOW` from an answer to a command that was sent at monotonic time `sent`."""
-        middle = (sent + self._clock.monotonic()) / 2
-        self._offset_ms = server_now.timestamp() * 1000 - middle * 1000
+        self.anchor_ms(server_now.timestamp() * 1000, sent)
+
+    def anchor_ms(self, server_ms: float, sent: float) -> None:
+        """The same for a time in epoch milliseconds."""
+        moved_ms = round(self._far.observe(server_ms, sent))
+        if abs(moved_ms) > STEP_MS:
+            self._stepped(moved_ms)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any answer has contained the server's time."""
+        return self._far.is_known
+
+    def is_stale(self, after_seconds: float) -> bool:
+        """Whether no answer has contained the server's time for this long."""
+        return self._clock.monotonic() - self._far.observed_at > after_seconds
 
     def now_ms(self) -> int:
-        """Epoch milliseconds on the server; never runs backwards."""
-        if self._offset_ms is None:
+        """Epoch milliseconds on the server; runs backwards only when the server's clock was set."""
+        if not self._far.is_known:
             raise RuntimeError("the server's clock was not read yet")
-        self._latest = max(self._latest, round(self._offset_ms + self._clock.monotonic() * 1000))
+        self._latest = max(self._latest, round(self._far.now_ms()))
         return self._latest
+
+    def take_set_back_ms(self) -> int:
+        """By how much the clock was set back since the last call: planned times are too late."""
+        set_back, self._set_back_ms = self._set_back_ms, 0
+        return set_back
+
+    def _stepped(self, by_ms: int) -> None:
+        _log.warning("mongodb_clock_set", by_ms=by_ms)
+        self._latest = 0
+        self._set_back_ms = max(0, self._set_back_ms - by_ms)
+        if by_ms > 0:
+            self.set_ahead_at = self._clock.monotonic()

@@ -8,7 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from migrations.versions import m0001_collections, m0002_legacy_limiter
+from migrations.versions import (
+    m0001_collections,
+    m0002_legacy_limiter,
+    m0003_job_lists,
+    m0004_history_inbox,
+    m0005_live,
+    m0006_failing_jobs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -28,4 +35,8 @@ class Migration:
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "collections and indexes", m0001_collections.apply),
     Migration(2, "remove the per-job limiter", m0002_legacy_limiter.apply),
+    Migration(3, "indexes for many jobs", m0003_job_lists.apply),
+    Migration(4, "the inbox of trade history", m0004_history_inbox.apply),
+    Migration(5, "live prices", m0005_live.apply),
+    Migration(6, "jobs that keep failing", m0006_failing_jobs.apply),
 )

@@ -1,4 +1,4 @@
-"""Collections and indexes (seed 004, section 8, step 1)."""
+"""Collections and indexes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Removes the limiter that once lived on every job (seed 004, section 8, step 6).
+"""Removes the limiter that earlier versions kept on every job.
 
-Accounting is exchange-wide now; figures left on jobs would only mislead whoever reads them.
+Accounting is exchange-wide now; figures left on jobs would only be misleading.
 """
 
 from __future__ import annotations

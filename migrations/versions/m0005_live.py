@@ -1,0 +1,22 @@
+"""The last state of every price stream: the collection `live`, found by exchange and kind."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from pymongo import ASCENDING, IndexModel
+from pymongo.errors import CollectionInvalid
+
+if TYPE_CHECKING:
+    from collector.mongo.client import Database
+
+INDEXES = [
+    IndexModel([("exchange_id", ASCENDING), ("kind", ASCENDING), ("_id", ASCENDING)], name="kinds"),
+]
+
+
+async def apply(database: Database) -> None:
+    with suppress(CollectionInvalid):  # An earlier run of this migration has made it.
+        await database.raw.create_collection("live")
+    await database.raw["live"].create_indexes(INDEXES)
