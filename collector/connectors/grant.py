@@ -1,34 +1,38 @@
 """AcquireToken as one statement: an update pipeline that decides on the server's clock.
 
-One `findAndModify` grants the longest prefix of the requests that wait, or changes nothing: a
-denial writes no oplog entry. `$$NOW` is one value inside a command, so what the answer says about
-time is exact. Windows, pause, ban and circuit are all judged here, in the statement that grants,
-so they act on the very next token of every worker on every machine.
+One `findAndModify` grants the longest prefix of the waiting requests, or changes nothing: a denial
+writes no oplog entry. `$$NOW` is one value inside a command, so the times in the answer are exact.
+Windows, pause, ban and circuit are all judged here, in the statement that grants, so they act on
+the very next token of every worker on every machine.
 
 The statement is made for limits that were read before, with every figure a constant: a pipeline
 that looks them up and works out bins and margins by itself costs the server twice as much. Its
-filter demands that the limits are still those. When somebody changed them, nothing matches,
-nothing happens, and the caller reads them again.
+filter demands that the limits are still those. When they have changed, nothing matches, and the
+caller reads them again.
+
+Two things are written by a denied command, too. Requests that were late are charged again, whether
+or not a token is granted. And a heavy request that has been denied for a whole period reserves the
+room it needs, or lighter ones would always come before it.
 
 The stages: `_now` is the clock, never behind the last grant; `_w0`, `_w1`, ... are the windows
-moved up to `_now`; `_k` is how many may go; the last stage writes all of it back, or the document
-as it was.
+moved up to `_now` and charged; `_k` is how many may go; the last stage writes all of it back, or
+the document as it was.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from collector.connectors.circuit_fold import probe_room, probing
+from collector.connectors.circuit.fold import probe_room, probing
+from collector.connectors.grant_spacing import GrantSpacing
+from collector.connectors.grant_window import GrantWindow, Want, saving
 from collector.mongo.client import NOW_MS, Document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from collector.connectors.connector import Connector
-    from collector.connectors.window import Window
 
 Expression = Any
 _LIMIT_FIELDS = (
@@ -38,163 +42,83 @@ _LIMIT_FIELDS = (
     "windows",
     "priority_reserve",
     "reserve_threshold",
+    "spacing",
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
-    """One request that waits for a token."""
+class Ask:
+    """What a process requests from a connector with one command."""
 
-    weight: int = 1
-    priority: bool = False
+    wants: Sequence[Want]
+    """Priority ones first. The longest prefix is granted; of a connector with spacing, one."""
+    nonce: str
+    """Marks the grant, so that the answer can be distinguished from an earlier one."""
+    denied_before: int = 0
+    """Denials since our last grant, counted here because denials write nothing."""
+    unspent_probe: str | None = None
+    """A probe of the circuit gate that we were granted and did not use."""
+    charges: Sequence[int] = ()
+    """What late requests cost once more, by window."""
+    charged: int = 0
+    """How many of them there are."""
+    save_ms: int = 0
+    """For how long to save room for the first of `wants` when it is denied; 0 for not at all."""
 
 
 def grant_filter(connector: Connector) -> Document:
     """The connector, with exactly the limits that the statement was made for."""
     limits = {name: connector.document.get(name) for name in _LIMIT_FIELDS}
-    return {"exchange_id": connector.exchange_id, **limits}
+    margins = (connector.document.get("lateness") or {}).get("margins")
+    return {"exchange_id": connector.exchange_id, **limits, "lateness.margins": margins}
 
 
-def grant_pipeline(
-    connector: Connector,
-    wants: Sequence[Want],
-    nonce: str,
-    denied_before: int,
-    unspent_probe: str | None = None,
-) -> list[Document]:
-    """Grants the longest prefix of `wants`, priority ones first in the list.
-
-    `nonce` marks the grant, so that the answer tells ours from an earlier one.
-    `denied_before` are denials since our last grant, counted here because denials write nothing.
-    `unspent_probe` is a probe of the circuit gate that we were given and did not use.
-    """
-    sliding = connector.limits.algorithm == "sliding_window"
-    windows = list(enumerate(connector.all_windows))
-    moved = {
-        f"_w{at}": _moved(window, {"$arrayElemAt": ["$limiter.windows", at]}, sliding)
-        for at, window in windows
-    }
-    fits = [
-        _prefix(window, f"$_w{at}.total", wants, connector.limits.reserve_threshold)
-        for at, window in windows
+def grant_pipeline(connector: Connector, ask: Ask, now_ms: Expression = NOW_MS) -> list[Document]:
+    """Grants the longest prefix of the wants, and charges what is to be charged."""
+    limits = connector.limits
+    sliding, spaced = limits.algorithm == "sliding_window", limits.spacing is not None
+    charges = ask.charges or [0] * len(connector.all_windows)
+    windows = [
+        GrantWindow(at, window, sliding, charge, spaced)
+        for at, (window, charge) in enumerate(zip(connector.all_windows, charges, strict=True))
     ]
-    room = probe_room(len(wants), unspent_probe)
-    granted = _granted(connector, wants, nonce, denied_before, sliding)
+    fits = [each.prefix(ask.wants, limits.reserve_threshold) for each in windows]
+    changes = _granted(connector, windows, ask)
+    if limits.spacing is not None:
+        want = ask.wants[0] if ask.wants else None
+        spacing = GrantSpacing(limits.spacing, limits.reserve_threshold, windows, want)
+        fits = [spacing.fits()]
+        changes["limiter"]["spaced"] = spacing.noted()
+    room = probe_room(len(ask.wants), ask.unspent_probe)
+    granted = {"$mergeObjects": ["$$ROOT", changes, probing(ask.nonce)]}
     return [
-        {"$set": {"_now": {"$max": [NOW_MS, {"$ifNull": ["$limiter.clock", 0]}]}}},
-        {"$set": moved},
+        {"$set": {"_now": {"$max": [now_ms, {"$ifNull": ["$limiter.clock", 0]}]}}},
+        {"$set": {each.name: each.moved() for each in windows}},
         {"$set": {"_k": {"$cond": [_may_send(), {"$min": [*fits, room]}, 0]}}},
-        {
-            "$replaceWith": {
-                "$cond": [
-                    {"$gt": ["$_k", 0]},
-                    {"$mergeObjects": ["$$ROOT", granted, probing(nonce)]},
-                    "$$ROOT",
-                ]
-            }
-        },
-        {"$unset": ["_now", "_k", *moved]},
+        {"$replaceWith": {"$cond": [{"$gt": ["$_k", 0]}, granted, _denied(windows, ask)]}},
+        {"$unset": ["_now", "_k", *(each.name for each in windows)]},
     ]
 
 
 def answer_projection(nonce: str, wanted: int) -> Document:
-    """The answer: small for a full grant; with the whole state when somebody has to wait."""
+    """The answer: small for a full grant; with the whole state when a request has to wait."""
     full = {"$and": [{"$eq": ["$limiter.nonce", nonce]}, {"$eq": ["$limiter.granted", wanted]}]}
     used = {"$ifNull": ["$$this.used", 0]}
     counted = {"$add": [{"$ifNull": ["$$this.sum", 0]}, {"$ifNull": ["$$this.cur", used]}]}
     return {
         "now": "$$NOW",
         "counted": {"$map": {"input": "$limiter.windows", "in": counted}},
+        "starts": {"$map": {"input": "$limiter.windows", "in": {"$ifNull": ["$$this.start", 0]}}},
         **dict.fromkeys(("status", "paused_until", "blocked_until"), 1),
         "circuit": dict.fromkeys(("state", "tripped_until", "probe", "transition", "settings"), 1),
         "limiter": {
             "nonce": 1,
             "granted": 1,
             "clock": 1,
+            "saved": 1,
             "windows": {"$cond": [full, "$$REMOVE", "$limiter.windows"]},
+            "spaced": {"$cond": [full, "$$REMOVE", "$limiter.spaced"]},
         },
-    }
-
-
-def _moved(window: Window, stored: Expression, sliding: bool) -> Expression:
-    """A window's state brought up to `_now`, with `total`: what it has used by then."""
-    moved = _moved_sliding(window) if sliding else _moved_fixed(window)
-    live = {"$gt": [{"$ifNull": ["$$s.reported.until", 0]}, "$_now"]}
-    # What the venue says it has counted stands as long as it is fresh and more than our own.
-    with_total = {
-        "$mergeObjects": [
-            "$$m",
-            {
-                "$cond": [
-                    live,
-                    {
-                        "reported": "$$s.reported",
-                        "total": {"$max": ["$$m.counted", "$$s.reported.used"]},
-                    },
-                    {"total": "$$m.counted"},
-                ]
-            },
-        ]
-    }
-    return {
-        "$let": {
-            "vars": {"s": {"$ifNull": [stored, {}]}},
-            "in": {"$let": {"vars": {"m": moved}, "in": with_total}},
-        }
-    }
-
-
-def _moved_fixed(window: Window) -> Expression:
-    expired = {"$lte": [{"$ifNull": ["$$s.start", 0]}, {"$subtract": ["$_now", window.period_ms]}]}
-    return {
-        "$cond": [
-            expired,
-            {"start": "$_now", "used": 0, "counted": 0},
-            {"start": "$$s.start", "used": "$$s.used", "counted": "$$s.used"},
-        ]
-    }
-
-
-def _moved_sliding(window: Window) -> Expression:
-    """The current bin, the sum of those before it that still count, and those bins.
-
-    `sum` and `cur` are kept as numbers, so that a grant inside the current bin, which is nearly
-    every grant of a busy exchange, touches no array.
-    """
-    current = {"$subtract": ["$_now", {"$mod": ["$_now", window.bin_ms]}]}
-    oldest = {"$subtract": ["$$t", window.bins * window.bin_ms]}
-    just_ended = {"t": {"$ifNull": ["$$s.t", 0]}, "n": {"$ifNull": ["$$s.cur", 0]}}
-    live = {
-        "$filter": {
-            "input": {"$concatArrays": [{"$ifNull": ["$$s.bins", []]}, [just_ended]]},
-            "cond": {"$and": [{"$gte": ["$$this.t", oldest]}, {"$gt": ["$$this.n", 0]}]},
-        }
-    }
-    stayed = {
-        "t": "$$t",
-        "cur": "$$s.cur",
-        "sum": "$$s.sum",
-        "bins": "$$s.bins",
-        "counted": {"$add": ["$$s.sum", "$$s.cur"]},
-    }
-    advanced = {
-        "t": "$$t",
-        "cur": 0,
-        "sum": {"$sum": "$$live.n"},
-        "bins": "$$live",
-        "counted": {"$sum": "$$live.n"},
-    }
-    return {
-        "$let": {
-            "vars": {"t": current},
-            "in": {
-                "$cond": [
-                    {"$eq": ["$$s.t", "$$t"]},
-                    stayed,
-                    {"$let": {"vars": {"live": live}, "in": advanced}},
-                ]
-            },
-        }
     }
 
 
@@ -215,86 +139,58 @@ def _may_send() -> Expression:
     }
 
 
-def _prefix(
-    window: Window, total: str, wants: Sequence[Want], reserve_threshold: float
-) -> Expression:
-    """How many of `wants`, from the first on, fit into a window that has used `total`."""
-    costs = list(accumulate(window.cost(want.weight) for want in wants))
-    priority = sum(want.priority for want in wants)
-    by_priority = _fitting(costs[:priority], {"$subtract": [window.limit, total]})
-    if priority == len(wants):
-        return by_priority
-    kept: Expression = 0
-    if window.priority_reserve:
-        loaded = {"$gte": [total, reserve_threshold * window.limit]}
-        kept = {"$cond": [loaded, window.priority_reserve, 0]}
-    by_others = _fitting(costs, {"$subtract": [window.limit, {"$add": [total, kept]}]})
-    if priority == 0:
-        return by_others
-    return {
-        "$cond": [
-            {"$lt": [by_priority, priority]},
-            by_priority,
-            {"$max": [priority, by_others]},
-        ]
-    }
-
-
-def _fitting(costs: list[int], room: Expression) -> Expression:
-    """How many of the running totals `costs` are within `room`."""
-    if costs == list(range(1, len(costs) + 1)):
-        return {"$max": [0, {"$min": [len(costs), room]}]}
-    return {"$size": {"$filter": {"input": costs, "cond": {"$lte": ["$$this", room]}}}}
-
-
-def _granted(
-    connector: Connector, wants: Sequence[Want], nonce: str, denied_before: int, sliding: bool
-) -> Expression:
+def _granted(connector: Connector, windows: Sequence[GrantWindow], ask: Ask) -> Document:
     """The fields that a grant of `_k` tokens changes."""
-    windows = [
-        _charged(window, f"$_w{at}", wants, sliding)
-        for at, window in enumerate(connector.all_windows)
-    ]
-    # The seed's own three fields always show the current fixed window, whoever decides.
-    over = {"$lte": [{"$ifNull": ["$rate_limit_reset_at", 0]}, "$_now"]}
-    period_ms = connector.limits.rate_limit_period_ms
+    # Room that was reserved for a request like our first one is no longer needed.
+    saved = {"$cond": [saving(ask.wants), "$limiter.saved", None]} if ask.wants else None
     return {
-        "limiter": {"clock": "$_now", "nonce": nonce, "granted": "$_k", "windows": windows},
-        "rate_limit_usage": {
-            "$add": ["$_k", {"$cond": [over, 0, {"$ifNull": ["$rate_limit_usage", 0]}]}]
+        "limiter": {
+            "clock": "$_now",
+            "nonce": ask.nonce,
+            "granted": "$_k",
+            "saved": saved,
+            "windows": [each.charged(ask.wants) for each in windows],
         },
-        "rate_limit_window_start": {"$cond": [over, "$_now", "$rate_limit_window_start"]},
-        "rate_limit_reset_at": {
-            "$cond": [over, {"$add": ["$_now", period_ms]}, "$rate_limit_reset_at"]
-        },
+        **_shown_window(connector),
         "granted_total": {"$add": [{"$ifNull": ["$granted_total", 0]}, "$_k"]},
-        "denied_total": {"$add": [{"$ifNull": ["$denied_total", 0]}, denied_before]},
+        "denied_total": {"$add": [{"$ifNull": ["$denied_total", 0]}, ask.denied_before]},
+        "charged_total": {"$add": [{"$ifNull": ["$charged_total", 0]}, ask.charged]},
     }
 
 
-def _charged(window: Window, moved: str, wants: Sequence[Want], sliding: bool) -> Expression:
-    """A window's state after `_k` requests were let through."""
-    totals = [0, *accumulate(window.cost(want.weight) for want in wants)]
-    cost: Expression = "$_k"
-    if totals != list(range(len(totals))):
-        cost = {"$arrayElemAt": [totals, "$_k"]}
-    if sliding:
-        state = {
-            "t": f"{moved}.t",
-            "cur": {"$add": [f"{moved}.cur", cost]},
-            "sum": f"{moved}.sum",
-            "bins": f"{moved}.bins",
-        }
-    else:
-        state = {"start": f"{moved}.start", "used": {"$add": [f"{moved}.used", cost]}}
-    reported = {
-        "used": {"$add": [f"{moved}.reported.used", cost]},
-        "until": f"{moved}.reported.until",
-    }
+def _shown_window(connector: Connector) -> Document:
+    """The connector's three fields of its current window: grants alone, never more than the limit.
+
+    With fixed windows it is the window that decides, which a charge may have begun.
+    """
+    period_ms = connector.limits.rate_limit_period_ms
+    start: Expression = "$_now"
+    over: Expression = {"$lte": [{"$ifNull": ["$rate_limit_reset_at", 0]}, "$_now"]}
+    if connector.limits.algorithm == "fixed_window":
+        start = "$_w0.start"
+        over = {"$ne": ["$rate_limit_window_start", start]}
+    counted = {"$cond": [over, 0, {"$ifNull": ["$rate_limit_usage", 0]}]}
+    reset_at = {"$cond": [over, {"$add": [start, period_ms]}, "$rate_limit_reset_at"]}
     return {
-        "unit": window.unit,
-        "period_ms": window.period_ms,
-        **state,
-        # A field whose value is missing is not written.
-        "reported": {"$cond": [{"$gt": [f"{moved}.reported", None]}, reported, "$$REMOVE"]},
+        "rate_limit_usage": {"$add": ["$_k", counted]},
+        "rate_limit_window_start": {"$cond": [over, start, "$rate_limit_window_start"]},
+        "rate_limit_reset_at": reset_at,
     }
+
+
+def _denied(windows: Sequence[GrantWindow], ask: Ask) -> Expression:
+    """What a command that grants nothing writes: charges, reserved room, or nothing."""
+    changes: list[Expression] = []
+    if any(each.charge for each in windows):
+        changes.append({"clock": "$_now", "windows": [each.charged() for each in windows]})
+    if ask.save_ms and ask.wants:
+        mine = {
+            "weight": ask.wants[0].weight,
+            "until": {"$add": ["$_now", ask.save_ms]},
+        }
+        changes.append({"$cond": [saving(ask.wants), {}, {"saved": mine}]})
+    if not changes:
+        return "$$ROOT"
+    charged_total = {"$add": [{"$ifNull": ["$charged_total", 0]}, ask.charged]}
+    limiter = {"$mergeObjects": ["$limiter", *changes]}
+    return {"$mergeObjects": ["$$ROOT", {"limiter": limiter, "charged_total": charged_total}]}

@@ -5,6 +5,7 @@ Writes that should be noticed at once touch `wake`, which the workers' change st
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING, Any
 
 from pymongo import ReturnDocument
@@ -12,19 +13,27 @@ from pymongo.errors import DuplicateKeyError
 
 from collector.connectors.connector import GLOBAL, Connector, Limits
 from collector.connectors.connector_fields import (
+    BLOCK_FORGOTTEN_MS,
+    FIRST_BLOCK_MS,
+    SHAPE_FIELDS,
     STATE_FIELDS,
     fresh_fields,
     growing_block,
     healed_limiter,
-    states_for_new_windows,
+    healing,
+    shortest_period_ms,
+    shown_window,
+    under_new_limits,
 )
 from collector.errors import NotFound
+from collector.exchanges.throttle_log import QUOTAS
 from collector.mongo.client import NOW_MS, WAKE, Document
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from collector.connectors.window import Unit, Window
+    from collector.exchanges.quirks.spacing import Spacing
     from collector.mongo.client import Database
 
 _NOT_DELETED = {"status": {"$ne": "deleted"}}
@@ -35,35 +44,46 @@ class ConnectorRegistry:
 
     def __init__(self, database: Database) -> None:
         self._connectors = database.connectors
-        self._jobs = database.jobs
         self._system = database.system
+        self._server_clock = database.server_clock
 
     async def ensure(
         self, exchange_id: str, limits: Limits, *, notes: str | None = None
     ) -> tuple[Connector, bool]:
-        """The exchange's connector, made with `limits` if there is none (or a deleted one).
+        """The exchange's connector, created with `limits` if there is none (or a deleted one).
 
-        Idempotent under any concurrency; the second value tells whether this call made it.
+        Idempotent under any concurrency; the second value is True when this call created it.
         """
         fresh = fresh_fields(exchange_id, limits, notes)
         absent = {"$eq": [{"$ifNull": ["$status", "deleted"]}, "deleted"]}
-        # An existing connector keeps every field it has; a deleted one starts over, but its
-        # budget and its bans are facts about the exchange and stay.
+        # An existing connector keeps all its fields; a deleted one starts over, but its grants and
+        # bans are facts about the exchange and stay.
         kept = {name: {"$ifNull": [f"${name}", value]} for name, value in STATE_FIELDS.items()}
         reborn = {name: {"$cond": [absent, value, f"${name}"]} for name, value in fresh.items()}
-        update = [{"$set": {**kept, **reborn}}]
-        try:
-            before = await self._connectors.find_one_and_update(
-                {"exchange_id": exchange_id},
-                update,
-                upsert=True,
-                projection={"status": 1},
-                return_document=ReturnDocument.BEFORE,
-            )
-        except DuplicateKeyError:
-            # Two upserts met and the other one inserted: it is there now.
-            return await self.get(exchange_id), False
-        return await self.get(exchange_id), before is None or before["status"] == "deleted"
+        carried = {
+            name: {"$cond": ["$_reborn", value, f"${name}"]}
+            for name, value in {**under_new_limits(), **shown_window()}.items()
+        }
+        maker = uuid.uuid4().hex
+        update = [
+            {"$set": {"_reborn": absent}},
+            {"$set": {**kept, **reborn, "made_by": {"$cond": [absent, maker, "$made_by"]}}},
+            {"$set": carried},
+            {"$unset": "_reborn"},
+        ]
+        while True:
+            try:
+                document = await self._connectors.find_one_and_update(
+                    {"exchange_id": exchange_id},
+                    update,
+                    upsert=True,
+                    return_document=ReturnDocument.AFTER,
+                )
+            except DuplicateKeyError:
+                continue  # Two upserts met and the other one inserted: it is there now.
+            # As it was at that moment: another process may delete it next.
+            connector = _found(document, exchange_id)
+            return connector, connector.document.get("made_by") == maker
 
     async def ensure_global(self, limits: Limits) -> None:
         """Sets the limiter over all exchanges together. Its document lives in `system`."""
@@ -83,10 +103,10 @@ class ConnectorRegistry:
         return await self._change(exchange_id, {"status": "paused", "paused_until": until_ms})
 
     async def resume(self, exchange_id: str) -> Connector:
-        """Lifts a pause. A ban stays: it is the exchange's word, not the operator's.
+        """Lifts a pause. A ban stays: it was imposed by the exchange, not by the operator.
 
-        Also heals a limiter whose clock was once ahead of the server's: its grants are dated
-        now, so that they drain within one period instead of when that far moment comes.
+        Also repairs a limiter whose clock was once ahead of the server's: its grants are dated now,
+        so that they expire within one period and not at that future time.
         """
         return await self._change(
             exchange_id,
@@ -97,6 +117,13 @@ class ConnectorRegistry:
             },
         )
 
+    async def heal(self) -> None:
+        """MongoDB's clock was set back: corrects recorded times that lie too far ahead.
+
+        A limiter's clock shows by how much it was set back, at least.
+        """
+        await self._connectors.update_many(*healing())
+
     async def block(
         self,
         exchange_id: str,
@@ -104,30 +131,48 @@ class ConnectorRegistry:
         *,
         until_ms: int | None = None,
         for_ms: int | None = None,
+        ban: bool = False,
+        sent_ms: int | None = None,
     ) -> Connector:
-        """Nobody asks this exchange before `until_ms`, or for `for_ms` from now.
+        """Blocks requests to this exchange until `until_ms`, or for `for_ms` from now.
 
-        Both are on the server's clock. With neither, the block is twice as long as the last one
-        if that is fresh in memory. Never shortens an earlier block.
+        Both are on the server's clock. With neither, an exceeded limit blocks for one period and a
+        `ban` for half a minute, twice as long each time it repeats soon after. Never shortens an
+        earlier block. Refusals of one burst count once: a request that was sent, at `sent_ms`,
+        before the block was stored belongs to the same burst, and only a longer time that it names
+        counts.
         """
+        blocked_at = {"$ifNull": ["$blocked_at", 0]}
+        same_burst = sent_ms is not None and {"$lte": [sent_ms, blocked_at]}
+        from_ms = {"$cond": [same_burst, blocked_at, NOW_MS]}
         until: Any = until_ms
-        if until_ms is None:
-            until = {"$add": [NOW_MS, growing_block() if for_ms is None else for_ms]}
+        if until_ms is None and for_ms is not None:
+            until = {"$add": [from_ms, for_ms]}
+        elif until_ms is None:
+            period = shortest_period_ms()
+            growing = (
+                growing_block(FIRST_BLOCK_MS, BLOCK_FORGOTTEN_MS)
+                if ban
+                else growing_block(period, period)
+            )
+            until = {"$cond": [same_burst, 0, {"$add": [NOW_MS, growing]}]}
         longer = {"$gt": [until, {"$ifNull": ["$blocked_until", 0]}]}
         return await self._change(
             exchange_id,
             {
                 "blocked_until": {"$cond": [longer, until, "$blocked_until"]},
+                "blocked_at": {"$cond": [longer, from_ms, "$blocked_at"]},
                 "blocked_for_ms": {
-                    "$cond": [longer, {"$subtract": [until, NOW_MS]}, "$blocked_for_ms"]
+                    "$cond": [longer, {"$subtract": [until, from_ms]}, "$blocked_for_ms"]
                 },
                 "blocked_reason": {"$cond": [longer, {"$literal": reason}, "$blocked_reason"]},
             },
         )
 
     async def unblock(self, exchange_id: str) -> Connector:
-        """Forgets a ban, on an operator's word."""
-        return await self._change(exchange_id, {"blocked_until": 0, "blocked_reason": None})
+        """Removes a ban, by an operator's decision."""
+        forgotten = {"blocked_until": 0, "blocked_reason": None, "blocked_for_ms": 0}
+        return await self._change(exchange_id, forgotten)
 
     async def change_limits(self, exchange_id: str, changes: dict[str, Any]) -> Connector:
         """Sets any of the limit fields and notes. What was granted already keeps counting."""
@@ -135,71 +180,74 @@ class ConnectorRegistry:
         windows: Sequence[Window] | None = changes.get("windows")
         if windows is not None:
             fields["windows"] = {"$literal": [window.to_document() for window in windows]}
-        update = [{"$set": fields}, {"$set": {"limiter.windows": states_for_new_windows()}}]
+        spacing: Spacing | None = changes.get("spacing")
+        if spacing is not None:
+            fields["spacing"] = {"$literal": spacing.to_document()}
+        update: list[Document] = [{"$set": fields}]
+        if not changes.keys().isdisjoint(SHAPE_FIELDS):
+            update.append({"$set": {**under_new_limits(), **shown_window()}})
         return await self._change(exchange_id, {}, first=update)
 
-    async def report_usage(
-        self, exchange_id: str, unit: Unit, period_ms: int, used: int, for_ms: int
+    async def set_cadence(
+        self, exchange_id: str, cadence: Mapping[str, float | str] | None
     ) -> None:
-        """Writes down what the exchange says it has counted. The limiter takes the larger."""
-        matches = {"$and": [{"$eq": ["$$w.unit", unit]}, {"$eq": ["$$w.period_ms", period_ms]}]}
-        until = {"$add": [NOW_MS, for_ms]}
-        reported = {"$mergeObjects": ["$$w", {"reported": {"used": used, "until": until}}]}
+        """Records how often new bars are polled for: seconds for `m1` and `m5`, and why.
+
+        None: prices are not watched, so polls come as often as they may.
+        """
+        await self._change(exchange_id, {"cadence": {"$literal": cadence and dict(cadence)}})
+
+    async def report_usage(
+        self, exchange_id: str, unit: Unit, period_ms: int, used: int, *, sent_ms: int
+    ) -> None:
+        """Records what the exchange reports as counted. The limiter uses the larger figure.
+
+        An answer that a later one has overtaken, by `sent_ms`, is ignored.
+        """
+        at = {"$ifNull": ["$$w.reported.at", 0]}
+        live = {"$gt": [{"$ifNull": ["$$w.reported.until", 0]}, NOW_MS]}
+        matches = {
+            "$and": [
+                {"$eq": ["$$w.unit", unit]},
+                {"$eq": ["$$w.period_ms", period_ms]},
+                {"$or": [{"$not": live}, {"$lt": [at, sent_ms]}]},
+            ]
+        }
+        reported = {"used": used, "until": {"$add": [NOW_MS, period_ms]}, "at": sent_ms}
         windows = {
             "$map": {
                 "input": {"$ifNull": ["$limiter.windows", []]},
                 "as": "w",
-                "in": {"$cond": [matches, reported, "$$w"]},
+                "in": {
+                    "$cond": [matches, {"$mergeObjects": ["$$w", {"reported": reported}]}, "$$w"]
+                },
             }
         }
+        shown = {"unit": unit, "period_ms": period_ms, "used": used, "at": NOW_MS}
         await self._connectors.update_one(
             {"exchange_id": exchange_id, "limiter.windows": {"$exists": True}},
-            [
-                {
-                    "$set": {
-                        "limiter.windows": windows,
-                        "reported_usage": {
-                            "unit": unit,
-                            "period_ms": period_ms,
-                            "used": used,
-                            "at": NOW_MS,
-                        },
-                    }
-                }
-            ],
+            [{"$set": {"limiter.windows": windows, "reported_usage": shown}}],
         )
 
-    async def remove(self, exchange_id: str) -> Connector:
-        """Soft delete. Its jobs are the caller's business (see jobs.queue)."""
-        return await self._change(exchange_id, {"status": "deleted", "paused_until": None})
-
-    async def update_job_counts(self, exchange_id: str) -> Connector:
-        """Counts the exchange's jobs anew; a periodic duty, cheap and never wrong for long."""
-        counted = await self._jobs.aggregate(
-            [
-                {"$match": {"exchange_id": exchange_id, **_NOT_DELETED}},
-                {
-                    "$group": {
-                        "_id": None,
-                        "all": {"$sum": 1},
-                        "active": {"$sum": {"$cond": [{"$eq": ["$status", "active"]}, 1, 0]}},
-                        "last_run_ms": {"$max": "$stats.last_run_at"},
-                    }
-                },
-            ]
-        )
-        count = counted[0] if counted else {"all": 0, "active": 0, "last_run_ms": None}
-        last_run = count["last_run_ms"]
-        ran_at = {"$toDate": last_run} if last_run is not None else "$last_job_run_time"
-        return await self._change(
-            exchange_id,
-            {
-                "jobs_count": count["all"],
-                "active_jobs_count": count["active"],
-                "last_job_run_time": ran_at,
+    async def register_skip(
+        self, exchange_id: str, key: str, reason: str, *, at_ms: int | None = None
+    ) -> None:
+        """Counts a request for the series `key` that was refused, `at_ms` on the server's clock."""
+        symbol, _, tf = key.rpartition(":")
+        at = f"budget.skipped.{_field_name(key)}"
+        now_ms = self._server_clock.now_ms() if at_ms is None else at_ms
+        update: Document = {
+            "$inc": {f"{at}.count": 1, f"{at}.by_reason.{reason}": 1},
+            "$set": {
+                f"{at}.symbol": symbol,
+                f"{at}.tf": tf,
+                f"{at}.last_reason": reason,
+                "budget.last_denied_reason": reason,
             },
-            wake=False,
-        )
+        }
+        if reason in QUOTAS:
+            update["$max"] = {"budget.quota_denied_at": now_ms}
+        await self._connectors.update_one({"exchange_id": exchange_id}, update)
 
     async def _change(
         self,
@@ -207,15 +255,19 @@ class ConnectorRegistry:
         fields: dict[str, Any],
         *,
         first: Sequence[Document] = (),
-        wake: bool = True,
     ) -> Connector:
-        noticed = {"wake": WAKE, "updated_at": "$$NOW"} if wake else {}
+        noticed = {"wake": WAKE, "updated_at": "$$NOW"}
         document = await self._connectors.find_one_and_update(
             {"exchange_id": exchange_id, **_NOT_DELETED},
             [*first, {"$set": {**fields, **noticed}}],
             return_document=ReturnDocument.AFTER,
         )
         return _found(document, exchange_id)
+
+
+def _field_name(key: str) -> str:
+    """A dot would make a path of it."""
+    return key.replace(".", "\uff0e")
 
 
 def _found(document: Document | None, exchange_id: str) -> Connector:

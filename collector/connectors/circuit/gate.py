@@ -1,13 +1,13 @@
-"""The circuit gate: stands in the way while an exchange fails too often (seed 002).
+"""The circuit gate: no requests to an exchange that fails too often.
 
 OPEN lets requests through. When enough of the last `circuit_window_sec` seconds' outcomes were
-errors the gate is TRIPPED, for `circuit_min_closed_sec` seconds. Then it is HALF_OPEN: so many
-successes as `circuit_half_open_probe` says make it OPEN again, one error trips it anew. Opening
-forgets the window, or the errors of before would trip it at once.
+errors the gate is TRIPPED, for `circuit_min_closed_sec` seconds. Then it is HALF_OPEN:
+`circuit_half_open_probe` successes make it OPEN again, one error trips it again. Opening clears the
+window, or the earlier errors would trip it at once.
 
 This is one gate in one process, complete and with its time injected. The gate that a fleet shares
-lives in the connector's document and decides by the same rules in MongoDB (circuit_fold.py); this
-class reads that document, and a property test holds the two equal.
+lives in the connector's document and decides by the same rules in MongoDB (fold.py); this class
+reads that document, and a property test compares the two.
 """
 
 from __future__ import annotations
@@ -17,15 +17,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from collector.connectors.circuit_state import CircuitState, Transition
-from collector.connectors.circuit_telemetry import (
-    MAX_EVENTS_PER_SEC,
-    MAX_LOG_LINES_PER_SEC,
-    CircuitTelemetry,
-    Silent,
-    Telemetry,
-)
-from collector.connectors.circuit_window import Bin, EventWindow
+from collector.connectors.circuit.state import CircuitState, CircuitTransition
+from collector.connectors.circuit.telemetry import CircuitTelemetry, Silent, Telemetry
+from collector.connectors.circuit.window import Bin, EventWindow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +32,7 @@ SHARED_BINS = 30
 
 @dataclass(frozen=True, slots=True)
 class CircuitSettings:
-    """When a gate trips and how it opens again. The first four are the seed's."""
+    """When a gate trips, how it opens again, and how much it reports."""
 
     circuit_window_sec: int = 300
     circuit_max_err_rate_ratio: float = 0.5
@@ -47,26 +41,47 @@ class CircuitSettings:
     circuit_min_events: int = 20
     """Outcomes a window needs before it may trip: two errors on a quiet night prove nothing."""
     circuit_probe_lease_sec: int = 30
-    """How long a probe of the shared gate may keep the place; longer than a request's time-out."""
+    """How long a probe of the shared gate may hold its place; longer than a request's time-out."""
+    thread_safe: bool = False
+    """A lock around the public methods of a process's gate."""
+    events_per_sec_hint: int = 1
+    """Expected outcomes per second, from which the size of a process's window is computed."""
+    events_maxlen: int | None = None
+    """That size itself, when it is given; never more than MOST_ENTRIES."""
+    anti_flood_enabled: bool = True
+    """Outcomes of a second share one entry, and logs and gauges have a budget a second."""
+    max_events_per_sec: int = 50
+    """Updates of the gauges."""
+    max_log_lines_per_sec: int = 10
 
     def __post_init__(self) -> None:
         if not 0 < self.circuit_max_err_rate_ratio <= 1:
             raise ValueError("circuit_max_err_rate_ratio must be above 0 and at most 1")
+        if self.events_per_sec_hint < 0:
+            raise ValueError("events_per_sec_hint must be at least 0")
         for field in fields(self):
-            if field.name != "circuit_max_err_rate_ratio" and getattr(self, field.name) < 1:
+            value = getattr(self, field.name)
+            counts = type(value) is int and field.name != "events_per_sec_hint"
+            if counts and value < 1:
                 raise ValueError(f"{field.name} must be at least 1")
 
     @classmethod
     def from_document(cls, circuit: Mapping[str, Any]) -> CircuitSettings:
-        """As a connector's `circuit` has them; what it lacks is the default."""
+        """From a connector's `circuit`; missing fields have their defaults."""
         return cls(**(circuit.get("settings") or {}))
+
+    @property
+    def room(self) -> int:
+        """Entries that the window of a process's gate has room for."""
+        hinted = self.circuit_window_sec * max(1, self.events_per_sec_hint)
+        return hinted if self.events_maxlen is None else self.events_maxlen
 
     @property
     def shared_bin_sec(self) -> int:
         return -(-self.circuit_window_sec // SHARED_BINS)
 
     def trips(self, errors: int, events: int) -> bool:
-        """Whether a window that counts so many is more than an open gate bears."""
+        """Whether these counts are enough to trip an open gate."""
         return (
             events >= self.circuit_min_events and errors >= self.circuit_max_err_rate_ratio * events
         )
@@ -75,7 +90,7 @@ class CircuitSettings:
 DEFAULTS = CircuitSettings()
 
 
-class Snapshot(TypedDict):
+class GateSnapshot(TypedDict):
     """The gate at one moment. `window_len` counts outcomes; the time is in epoch seconds."""
 
     state: str
@@ -93,37 +108,23 @@ class CircuitGate:
         settings: CircuitSettings = DEFAULTS,
         *,
         now_ms: Callable[[], int],
-        thread_safe: bool = False,
-        events_per_sec_hint: int = 1,
-        events_maxlen: int | None = None,
-        anti_flood_enabled: bool = True,
-        max_events_per_sec: int = MAX_EVENTS_PER_SEC,
-        max_log_lines_per_sec: int = MAX_LOG_LINES_PER_SEC,
         telemetry: Telemetry | None = None,
         bin_sec: int = 1,
     ) -> None:
-        """`thread_safe` puts a lock around the public methods.
-
-        The window has room for `events_maxlen` entries, else for `events_per_sec_hint` a second;
-        never for more than MOST_ENTRIES. `telemetry` takes the place of log and metrics.
-        """
+        """`telemetry` replaces log and metrics."""
         self.settings = settings
         self._now_ms = now_ms
         self._latest_ms = 0
-        self._lock: AbstractContextManager[Any] = threading.Lock() if thread_safe else nullcontext()
-        room = settings.circuit_window_sec * max(1, events_per_sec_hint)
+        self._lock: AbstractContextManager[Any] = (
+            threading.Lock() if settings.thread_safe else nullcontext()
+        )
         self._window = EventWindow(
             settings.circuit_window_sec,
-            maxlen=room if events_maxlen is None else events_maxlen,
+            maxlen=settings.room,
             bin_sec=bin_sec,
-            coalesce=anti_flood_enabled,
+            coalesce=settings.anti_flood_enabled,
         )
-        self._telemetry = telemetry or CircuitTelemetry(
-            exchange,
-            anti_flood_enabled=anti_flood_enabled,
-            max_events_per_sec=max_events_per_sec,
-            max_log_lines_per_sec=max_log_lines_per_sec,
-        )
+        self._telemetry = telemetry or CircuitTelemetry(exchange, settings)
         self._state = OPEN
         self._tripped_until_ms = 0
         self._successes = 0
@@ -133,7 +134,7 @@ class CircuitGate:
     def restored(
         cls, exchange: str, circuit: Mapping[str, Any], *, now_ms: Callable[[], int]
     ) -> CircuitGate:
-        """The shared gate as a connector's `circuit` tells it, on the server's clock; silent."""
+        """The shared gate from a connector's `circuit`, on the server's clock; no telemetry."""
         settings = CircuitSettings.from_document(circuit)
         bin_sec = settings.shared_bin_sec
         gate = cls(exchange, settings, now_ms=now_ms, telemetry=Silent(), bin_sec=bin_sec)
@@ -151,7 +152,7 @@ class CircuitGate:
             return self._state
 
     def allow(self) -> bool:
-        """Whether a request may leave now. The first to ask after the hold makes it HALF_OPEN."""
+        """Whether a request may leave now. The first call after the hold makes it HALF_OPEN."""
         with self._lock:
             self._tick()
             return self._state is not TRIPPED
@@ -167,11 +168,11 @@ class CircuitGate:
                 self._trip(now_sec)
             self._telemetry.observed(self._state, self._window.err_rate, now_sec)
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> GateSnapshot:
         """Changes nothing."""
         with self._lock:
             self._window.forget(self._clock() // 1000)
-            return Snapshot(
+            return GateSnapshot(
                 state=self._state.name,
                 err_rate=self._window.err_rate,
                 window_len=self._window.events,
@@ -208,7 +209,7 @@ class CircuitGate:
         self._move(TRIPPED, now_sec)
 
     def _move(self, state: CircuitState, now_sec: int) -> None:
-        transition = Transition(
+        transition = CircuitTransition(
             self._state, state, self._window.err_rate, self.settings.circuit_window_sec, now_sec
         )
         self._state = state

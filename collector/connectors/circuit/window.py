@@ -1,7 +1,7 @@
-"""The circuit gate's window: outcomes of the last seconds, in a deque that cannot outgrow its room.
+"""The circuit gate's window: outcomes of the last seconds, in a deque of bounded size.
 
-Outcomes of one second share a bin `(ts_sec, ok_count, err_count)`, so that a flood of them costs
-no more memory than a trickle, and the rate is worked out from sums, so that none is left out.
+Outcomes of one second share a bin `(ts_sec, ok_count, err_count)`, so that a flood of them costs no
+more memory than a trickle, and the rate is worked out from sums, so that none is left out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MOST_ENTRIES = 10_000
-"""The hard ceiling of a window, whatever is asked for."""
+"""The hard limit of a window, whatever is configured."""
 
 
 class Bin(NamedTuple):
@@ -51,7 +51,7 @@ class EventWindow:
         return self.err_count / self.events if self.events else 0.0
 
     def add(self, now_sec: int, ok: bool) -> None:
-        """Counts one outcome; the oldest entry gives way when there is no room."""
+        """Counts one outcome; drops the oldest entry when the window is full."""
         self.forget(now_sec)
         ts_sec = now_sec - now_sec % self._bin_sec
         bin_ = Bin(ts_sec, int(ok), int(not ok))
@@ -65,7 +65,7 @@ class EventWindow:
         self.err_count += int(not ok)
 
     def forget(self, now_sec: int) -> None:
-        """Lets go of what is older than the window."""
+        """Drops entries older than the window."""
         oldest = now_sec - now_sec % self._bin_sec - self._window_sec
         while self._bins and self._bins[0].ts_sec <= oldest:
             self._leave(self._bins.popleft())

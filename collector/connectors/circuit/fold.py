@@ -1,13 +1,13 @@
 """The shared circuit gate as statements: MongoDB decides, on its clock, for all workers at once.
 
 `fold_pipeline` adds a batch of outcomes to the window in the connector's document and moves the
-gate as circuit.py's rules say. `probe_room` and `probing` are the gate's part in the statement
-that grants tokens (grant.py): while the gate is not open they let one request through, lease it
-the only place, and make the first one after the hold the transition to HALF_OPEN.
+gate by the rules of gate.py. `probe_room` and `probing` are the gate's part in the statement that
+grants tokens (grant.py): while the gate is not open they let one request through at a time, lease
+it the probe's place, and make the first one after the hold the transition to HALF_OPEN.
 
-A transition carries the nonce of the statement that made it, so that exactly one process tells.
-`circuit_changed_at` stands beside `circuit` and not inside: a change stream's filter cannot match
-a part of a subdocument.
+A transition carries the nonce of the statement that made it, so that exactly one process reports
+it. `circuit_changed_at` is beside `circuit` and not inside it: a change stream's filter cannot
+match a part of a subdocument.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from collector.connectors.circuit import DEFAULTS, SHARED_BINS
+from collector.connectors.circuit.gate import DEFAULTS, SHARED_BINS
 from collector.mongo.client import NOW_MS, WAKE, Document
 
 if TYPE_CHECKING:
     from collector.exchanges.port import Health
 
 Expression = Any
+_LONGEST_REASON = 300
 
 _STATE: Document = {"$ifNull": ["$circuit.state", "OPEN"]}
 IS_OPEN: Document = {"$eq": [_STATE, "OPEN"]}
@@ -29,23 +30,34 @@ IS_OPEN: Document = {"$eq": [_STATE, "OPEN"]}
 
 @dataclass(slots=True)
 class Outcomes:
-    """What became of some requests: counts, and the verdicts of probes by their ids."""
+    """Outcomes of some requests: counts, and the verdicts of probes by their ids."""
 
     ok: int = 0
     err: int = 0
     probes: list[tuple[str, Health]] = field(default_factory=list)
+    in_a_row: int = 0
+    """Errors since the last success among these."""
+    reason: str = ""
+    """The last error in words."""
 
     def __bool__(self) -> bool:
         return bool(self.ok or self.err or self.probes)
 
-    def add(self, health: Health, probe: str | None) -> None:
+    def add(self, health: Health, probe: str | None, reason: str = "") -> None:
         self.ok += health == "good"
         self.err += health == "bad"
+        if health == "good":
+            self.in_a_row, self.reason = 0, ""
+        elif health == "bad":
+            self.in_a_row, self.reason = self.in_a_row + 1, reason
         if probe is not None:
             self.probes.append((probe, health))
 
     def with_later(self, later: Outcomes) -> Outcomes:
-        return Outcomes(self.ok + later.ok, self.err + later.err, [*self.probes, *later.probes])
+        in_a_row = later.in_a_row if later.ok else self.in_a_row + later.in_a_row
+        reason = later.reason if later.ok or later.err else self.reason
+        probes = [*self.probes, *later.probes]
+        return Outcomes(self.ok + later.ok, self.err + later.err, probes, in_a_row, reason)
 
 
 def setting(name: str) -> Document:
@@ -56,7 +68,7 @@ def setting(name: str) -> Document:
 def probe_room(wanted: int, unspent: str | None) -> Expression:
     """How many of `wanted` requests the gate lets through, given that the hold is over.
 
-    `unspent` is a probe this process was given and could not use: its place is free for us.
+    `unspent` is a probe that this process was granted and did not send: it may use that place.
     """
     free = {
         "$or": [
@@ -90,8 +102,8 @@ def probing(nonce: str) -> Expression:
 def fold_pipeline(outcomes: Outcomes, nonce: str) -> list[Document]:
     """Counts the outcomes, and moves the gate if it has to.
 
-    `_verdict` is what became of the probe that holds the place. Outcomes of requests that were
-    under way before the gate tripped are counted, and judge nothing while it is not open.
+    `_verdict` is the outcome of the probe that holds the place. Outcomes of requests that were sent
+    before the gate tripped are counted, but do not move the gate while it is not open.
     """
     window_sec = setting("circuit_window_sec")
     width = {"$ceil": {"$divide": [window_sec, SHARED_BINS]}}
@@ -134,7 +146,7 @@ def fold_pipeline(outcomes: Outcomes, nonce: str) -> list[Document]:
                 "_rate": {"$cond": ["$_events", {"$divide": ["$_err", "$_events"]}, 0]},
             }
         },
-        {"$replaceWith": {"$mergeObjects": ["$$ROOT", _folded(nonce)]}},
+        {"$replaceWith": {"$mergeObjects": ["$$ROOT", _folded(nonce, outcomes)]}},
         {"$unset": ["_now", "_second", "_bin", "_bins", "_verdict", "_err", "_events"]},
         {"$unset": ["_successes", "_next", "_rate"]},
     ]
@@ -178,7 +190,24 @@ def _next_state() -> Expression:
     }
 
 
-def _folded(nonce: str) -> Expression:
+def _failing(outcomes: Outcomes) -> Expression:
+    """How many requests have failed in a row, since when and why; null after a success.
+
+    Whatever the gate does: an exchange that is asked seldom has too few events to trip it.
+    """
+    before = None if outcomes.ok else {"$ifNull": ["$circuit.failing", None]}
+    if not outcomes.in_a_row:
+        return before
+    return {
+        "count": {"$add": [{"$ifNull": ["$circuit.failing.count", 0]}, outcomes.in_a_row]}
+        if before
+        else outcomes.in_a_row,
+        "since": {"$ifNull": ["$circuit.failing.since", "$_now"]} if before else "$_now",
+        "reason": {"$literal": outcomes.reason[:_LONGEST_REASON]},
+    }
+
+
+def _folded(nonce: str, outcomes: Outcomes) -> Expression:
     """The fields that a batch of outcomes changes."""
     moved = {"$ne": ["$_next", _STATE]}
     opened = {"$and": [moved, {"$eq": ["$_next", "OPEN"]}]}
@@ -190,6 +219,7 @@ def _folded(nonce: str) -> Expression:
         "bins": {"$cond": [opened, [], "$_bins"]},
         "err_rate": {"$cond": [opened, 0, "$_rate"]},
         "successes": {"$cond": [moved, 0, "$_successes"]},
+        "failing": _failing(outcomes),
         "probe": {"$cond": [judged, None, {"$ifNull": ["$circuit.probe", None]}]},
         "tripped_until": {
             "$cond": [
@@ -207,7 +237,7 @@ def _folded(nonce: str) -> Expression:
                     "$mergeObjects": ["$circuit", circuit, {"$cond": [moved, transition, {}]}]
                 }
             },
-            # A probe that came back is worth a look, whether or not the gate moved.
+            # The outcome of a probe is worth another read, whether or not the gate moved.
             {"$cond": [judged, {"wake": WAKE}, {}]},
             {"$cond": [moved, _noticed(), {}]},
         ]
@@ -219,5 +249,5 @@ def _transition(nonce: str, before: Expression, after: Expression, rate: Express
 
 
 def _noticed() -> Document:
-    """What a transition touches besides, for workers and listeners to notice at once."""
+    """Other fields that a transition touches, so that workers and listeners notice it at once."""
     return {"circuit_changed_at": "$_now", "wake": WAKE, "updated_at": "$$NOW"}

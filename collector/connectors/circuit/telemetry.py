@@ -1,7 +1,7 @@
-"""What a circuit gate tells the outside: one log line and one count a transition, two gauges.
+"""What a circuit gate reports: one log line and one count per transition, and two gauges.
 
-The log line is seed 002's, to the letter, and is the record's whole message; the exchange goes
-along as a field. A gate that flaps must not flood the log: lines have a budget a second, while
+The log line has a fixed form that programs read, and is the record's whole message; the exchange
+goes along as a field. A gate that flaps must not flood the log: lines have a budget a second, while
 every transition is made and counted.
 """
 
@@ -15,18 +15,16 @@ from structlog.contextvars import bound_contextvars
 from collector import metrics
 
 if TYPE_CHECKING:
-    from collector.connectors.circuit_state import CircuitState, Transition
-
-MAX_EVENTS_PER_SEC = 50
-MAX_LOG_LINES_PER_SEC = 10
+    from collector.connectors.circuit.gate import CircuitSettings
+    from collector.connectors.circuit.state import CircuitState, CircuitTransition
 
 _log = logging.getLogger("collector.circuit")
 
 
 class Telemetry(Protocol):
-    """Hears what a gate does."""
+    """Receives the transitions and outcomes of a gate."""
 
-    def changed(self, transition: Transition) -> None:
+    def changed(self, transition: CircuitTransition) -> None:
         """A transition was made."""
 
     def observed(self, state: CircuitState, err_rate: float, now_sec: int) -> None:
@@ -34,9 +32,9 @@ class Telemetry(Protocol):
 
 
 class Silent:
-    """For a gate that only computes."""
+    """For a gate that only computes: reports nothing."""
 
-    def changed(self, transition: Transition) -> None:
+    def changed(self, transition: CircuitTransition) -> None:
         pass
 
     def observed(self, state: CircuitState, err_rate: float, now_sec: int) -> None:
@@ -46,19 +44,13 @@ class Silent:
 class CircuitTelemetry:
     """The log and Prometheus, for one exchange."""
 
-    def __init__(
-        self,
-        exchange: str,
-        *,
-        anti_flood_enabled: bool = True,
-        max_events_per_sec: int = MAX_EVENTS_PER_SEC,
-        max_log_lines_per_sec: int = MAX_LOG_LINES_PER_SEC,
-    ) -> None:
+    def __init__(self, exchange: str, settings: CircuitSettings) -> None:
+        limited = settings.anti_flood_enabled
         self._exchange = exchange
-        self._events = _Budget(max_events_per_sec if anti_flood_enabled else None)
-        self._lines = _Budget(max_log_lines_per_sec if anti_flood_enabled else None)
+        self._events = _Budget(settings.max_events_per_sec if limited else None)
+        self._lines = _Budget(settings.max_log_lines_per_sec if limited else None)
 
-    def changed(self, transition: Transition) -> None:
+    def changed(self, transition: CircuitTransition) -> None:
         metrics.CIRCUIT_TRANSITIONS.labels(
             self._exchange, transition.state_from.name, transition.state_to.name
         ).inc()
@@ -73,7 +65,7 @@ class CircuitTelemetry:
 
 
 class _Budget:
-    """At most so many in one second; None for no limit."""
+    """At most this many in one second; None for no limit."""
 
     def __init__(self, per_sec: int | None) -> None:
         self._per_sec = per_sec

@@ -1,4 +1,4 @@
-"""The circuit gate's three states, and a change from one to another. Names are seed 002's."""
+"""The circuit gate's three states, and a change from one to another."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class CircuitState(IntEnum):
-    """The official codes. Requests flow while OPEN, as in the seed, not as in electricity."""
+    """The states by their codes. Requests flow while OPEN, unlike in an electric circuit."""
 
     OPEN = 0
     TRIPPED = 1
@@ -15,7 +15,7 @@ class CircuitState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Transition:
+class CircuitTransition:
     """One change of state. `now` is in epoch seconds."""
 
     state_from: CircuitState

@@ -1,10 +1,10 @@
 """One exchange's shared circuit gate as one process sees it.
 
 Outcomes are gathered and written together, a few statements a second however many requests there
-are. The process keeps a copy of the gate and records its own outcomes in it: when the copy trips,
-a transition may follow, and what was gathered is written at once, before the request's owner goes
-on. The verdict of a probe is never kept waiting either. Whether the gate really moves is MongoDB's
-decision; the process whose statement moved it is the one that tells.
+are. The process keeps a copy of the gate and records its own outcomes in it: when the copy trips, a
+transition may follow, so the gathered outcomes are written at once, before the request's caller
+continues. The verdict of a probe is written at once too. MongoDB decides whether the gate moves;
+the process whose statement moved it reports the transition.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from pymongo import ReturnDocument
 
-from collector.connectors.circuit import CircuitGate, CircuitSettings
-from collector.connectors.circuit_fold import Outcomes, fold_pipeline
-from collector.connectors.circuit_state import CircuitState, Transition
-from collector.connectors.circuit_telemetry import CircuitTelemetry
+from collector.connectors.circuit.fold import Outcomes, fold_pipeline
+from collector.connectors.circuit.gate import CircuitGate, CircuitSettings
+from collector.connectors.circuit.state import CircuitState, CircuitTransition
+from collector.connectors.circuit.telemetry import CircuitTelemetry
 from collector.errors import DatabaseUnavailable
 
 if TYPE_CHECKING:
@@ -33,24 +33,28 @@ GATHER_SECONDS = 0.25
 
 
 class SharedCircuit:
-    """Tells the connector how requests went. Close it: outcomes may not be written yet."""
+    """Reports the outcomes of requests to the connector. Close it: some may not be written yet."""
 
     def __init__(self, connectors: Collection, exchange_id: str, server_clock: ServerClock) -> None:
         self._connectors = connectors
         self._exchange_id = exchange_id
         self._server_clock = server_clock
-        self._telemetry = CircuitTelemetry(exchange_id)
+        self._settings = CircuitSettings()
+        self._telemetry = CircuitTelemetry(exchange_id, self._settings)
         self._pending = Outcomes()
         self._writing = asyncio.Lock()
         self._later: asyncio.Task[None] | None = None
         self._known: Mapping[str, Any] = {}
         self._copy = self._restored()
 
-    async def note(self, health: Health, probe: str | None = None) -> None:
-        """Counts the outcome of a request; `probe` when it was one. Never fails."""
+    async def note(self, health: Health, probe: str | None = None, reason: str = "") -> None:
+        """Counts the outcome of a request; `probe` when it was one. Never fails.
+
+        `reason` is the error of a bad one in words.
+        """
         if health == "unknown" and probe is None:
             return
-        self._pending.add(health, probe)
+        self._pending.add(health, probe, reason)
         if health != "unknown":
             self._copy.record(health == "good")
         if probe is not None or self._may_trip():
@@ -61,8 +65,8 @@ class SharedCircuit:
                 self._write_later(), name=f"circuit:{self._exchange_id}"
             )
 
-    def heard(self, circuit: Mapping[str, Any], nonce: str) -> str | None:
-        """Takes note of what a grant's answer says; the probe's id when the grant is one."""
+    def note_grant(self, circuit: Mapping[str, Any], nonce: str) -> str | None:
+        """Reads the gate from a grant's answer; returns the id of a probe."""
         transition = circuit.get("transition") or {}
         if transition != self._known.get("transition", {}):
             self._adopt(circuit, nonce)
@@ -87,7 +91,7 @@ class SharedCircuit:
                 await self._write()
 
     async def _write(self) -> None:
-        """One statement for all that is pending; whoever comes meanwhile goes with the next."""
+        """One statement for all that is pending; later outcomes go with the next."""
         async with self._writing:
             outcomes, self._pending = self._pending, Outcomes()
             if not outcomes:
@@ -108,8 +112,12 @@ class SharedCircuit:
             self._adopt(answer["circuit"], nonce)
 
     def _adopt(self, circuit: Mapping[str, Any], nonce: str) -> None:
-        """Takes the document's word, and adds what it has not been told yet."""
+        """Takes over the stored gate, and adds the outcomes that are not written yet."""
         self._known = circuit
+        settings = CircuitSettings.from_document(circuit)
+        if settings != self._settings:
+            self._settings = settings
+            self._telemetry = CircuitTelemetry(self._exchange_id, settings)
         self._copy = self._restored()
         for ok, count in ((True, self._pending.ok), (False, self._pending.err)):
             for _ in range(count):
@@ -117,11 +125,11 @@ class SharedCircuit:
         transition = circuit.get("transition") or {}
         if transition.get("by") == nonce:
             self._telemetry.changed(
-                Transition(
+                CircuitTransition(
                     CircuitState[transition["from"]],
                     CircuitState[transition["to"]],
                     transition["err_rate"],
-                    CircuitSettings.from_document(circuit).circuit_window_sec,
+                    settings.circuit_window_sec,
                     transition["at"] // 1000,
                 )
             )

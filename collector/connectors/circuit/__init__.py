@@ -1,0 +1,1 @@
+"""The circuit gate: no requests to an exchange that fails too often."""

@@ -1,0 +1,331 @@
+"""The queue for one exchange's tokens in one process.
+
+A lane has at most one command under way; requests that arrive meanwhile go with the next. That
+makes it fast, and fair: first come, first served, priority callers ahead. Between two commands it
+waits until the first waiting request may have its token.
+
+Requests that were late (way.py) are charged with the lane's next command, or with one of its own
+when no request waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import uuid
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING
+
+from pymongo import ReturnDocument
+
+from collector import metrics
+from collector.connectors.connector import Connector
+from collector.connectors.connector_fields import SET_BACK_MS, healing
+from collector.connectors.grant import Ask, answer_projection, grant_filter, grant_pipeline
+from collector.connectors.grant_answer import GrantAnswer
+from collector.connectors.grant_window import Want
+from collector.connectors.pace import Pace
+from collector.connectors.starving import Starving
+from collector.connectors.token import Token
+from collector.connectors.way import Way
+from collector.errors import CostNeverFits, NotFound, RateLimited, RetryLater
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.clock import Clock
+    from collector.connectors.circuit.shared import SharedCircuit
+    from collector.connectors.connector import Denial
+    from collector.connectors.window import Window
+    from collector.mongo.client import Collection
+    from collector.mongo.server_clock import ServerClock
+
+MAX_BATCH = 256
+MIN_BATCH = 4
+BUDGET_REASONS = frozenset({"window", "minute_quota", "hour_quota"})
+"""Denials that end when tokens come back, not by a decision of an operator or an exchange."""
+LIMIT_READS = 5
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    want: Want
+    patient_until: float
+    answer: asyncio.Future[Token]
+    ask_at: float = 0.0
+    """The earliest time at which a token may be available."""
+
+
+class Lane:
+    """Tokens of one exchange for one process."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        exchange_id: str,
+        clock: Clock,
+        server_clock: ServerClock,
+        circuit: SharedCircuit,
+    ) -> None:
+        self.exchange_id = exchange_id
+        self.exhausted_until = 0.0
+        """Monotonic time before which the budget is spent, as far as this process knows."""
+        self.counted: dict[tuple[str, int], int] = {}
+        """What we had counted in each window at our last answer."""
+        self.way = Way(collection, exchange_id, clock, server_clock, self._wake_up)
+        self._collection = collection
+        self._clock = clock
+        self._server_clock = server_clock
+        self._circuit = circuit
+        self._starving = Starving()
+        self._pace = Pace()
+        self._numbers = count()
+        self._batch = MAX_BATCH
+        self._waiting: list[_Waiter] = []
+        self._arrived = asyncio.Event()
+        self._serving: asyncio.Task[None] | None = None
+        self._unspent_probe: str | None = None
+        self._denied_since_grant = 0
+        self._connector: Connector | None = None
+        self._seen: tuple[int, float] | None = None  # the server's time, and when it was read
+        self._heeded_at = float("-inf")
+
+    async def acquire(self, want: Want, patience: float) -> Token:
+        """A token, at once or within `patience` seconds. Raises RateLimited, CostNeverFits."""
+        now = self._clock.monotonic()
+        waiter = _Waiter(want, now + patience, asyncio.get_running_loop().create_future())
+        if not self._goes_first(waiter) and self.exhausted_until <= waiter.patient_until:
+            # It can wait for the same tokens as the others.
+            waiter.ask_at = self.exhausted_until
+        self._waiting.append(waiter)
+        self._wake_up()
+        return await waiter.answer
+
+    def ask_for_fewer(self, than: int) -> None:
+        """More tokens came than this process could spend in time: half as many from now on."""
+        self._batch = max(MIN_BATCH, min(self._batch, than // 2))
+
+    def wasted(self, token: Token) -> None:
+        """Its request did not leave. A probe is still ours to send, with the next token."""
+        self.way.wasted(token)
+        self._unspent_probe = token.probe or self._unspent_probe
+
+    async def close(self) -> None:
+        await self.way.close()
+        if self._serving is not None:
+            self._serving.cancel()
+            await asyncio.gather(self._serving, return_exceptions=True)
+        for waiter in self._waiting:
+            waiter.answer.cancel()
+
+    # -- serving ------------------------------------------------------------------------------
+
+    def _wake_up(self) -> None:
+        self._arrived.set()
+        if self._serving is None or self._serving.done():
+            self._serving = asyncio.create_task(self._serve(), name=f"tokens:{self.exchange_id}")
+
+    async def _serve(self) -> None:
+        """Runs until no request waits and nothing is to be charged."""
+        while True:
+            self._arrived.clear()
+            self._waiting = [each for each in self._waiting if not each.answer.done()]
+            batch = self._next_batch()
+            if batch or any(self.way.flying.charges):
+                await self._ask_for(batch)
+            elif self._waiting:
+                await self._pause()
+            else:
+                return
+
+    def _next_batch(self) -> list[_Waiter]:
+        """Requests for the next command: priority first, then starving ones, then in order."""
+        now = self._clock.monotonic()
+        due = [waiter for waiter in self._waiting if waiter.ask_at <= now]
+        due.sort(
+            key=lambda w: (
+                not self._goes_first(w),
+                not self._starving.save_ms(w.want.weight, now),
+            )
+        )
+        most = self._pace.most(now)
+        return due[: self._batch if most is None else min(most, self._batch)]
+
+    def _goes_first(self, waiter: _Waiter) -> bool:
+        connector = self._connector
+        return (waiter.want if connector is None else connector.ranked(waiter.want)).priority
+
+    async def _pause(self) -> None:
+        """Waits until the first of them may have its token, or another request arrives."""
+        first = max(min(waiter.ask_at for waiter in self._waiting), self._pace.next_at)
+        # A little spread keeps many processes from sending in the same millisecond.
+        seconds = first - self._clock.monotonic() + 0.001 + random.random() * 0.004
+        try:
+            async with asyncio.timeout(max(0.0, seconds)):
+                await self._arrived.wait()
+        except TimeoutError:
+            return
+
+    async def _ask_for(self, batch: list[_Waiter]) -> None:
+        try:
+            await self._ask(batch)
+        except Exception as error:  # noqa: BLE001 - every waiting caller must receive it
+            for waiter in batch:
+                _fail(waiter, error)
+            if not batch:
+                # These are charges that no request waits for: an outage must not be hammered.
+                await asyncio.sleep(1.0)
+
+    async def _ask(self, batch: list[_Waiter]) -> None:
+        charges, charged = self.way.flying.take_charges()
+        try:
+            answer = await self._answer(batch, charges, charged)
+        except NotFound:
+            raise  # There is nothing to charge any more.
+        except BaseException:
+            self.way.flying.give_back(charges, charged)
+            raise
+        metrics.TOKENS_CHARGED.labels(self.exchange_id).inc(charged)
+        self.counted = answer.counted
+        if answer.now is not None:
+            self._server_clock.anchor(answer.now, answer.sent)
+        if self._has_jumped_ahead(answer):
+            # The last grant may be too much: it is dropped, and no token is used for one period.
+            self.way.flying.window_is_full()
+            return
+        self._hand_out(batch[: answer.granted], answer)
+        if answer.clock_ms > answer.now_ms + SET_BACK_MS:
+            # The server's clock was set back: waiting requests repeat once that is corrected.
+            await self._collection.update_one(*healing(self.exchange_id))
+            return
+        self._turn_away(batch[answer.granted : answer.wanted], answer)
+
+    def _hand_out(self, lucky: list[_Waiter], answer: GrantAnswer) -> None:
+        if not lucky:
+            return
+        self._batch = min(MAX_BATCH, self._batch + 1)
+        self._denied_since_grant = 0
+        probe = self._circuit.note_grant(answer.document.get("circuit") or {}, answer.nonce)
+        self._unspent_probe = probe if lucky[0].answer.done() else None
+        self._pace.took(len(lucky), self._clock.monotonic())
+        life_ms, resets_at = answer.connector.token_life_ms, answer.resets_at
+        for waiter in lucky:
+            self._starving.granted(waiter.want.weight)
+            if not waiter.answer.done():
+                token = Token(
+                    next(self._numbers),
+                    answer.sent,
+                    answer.now_ms,
+                    life_ms,
+                    resets_at,
+                    answer.granted,
+                    probe,
+                )
+                waiter.answer.set_result(token)
+
+    async def _answer(
+        self, batch: list[_Waiter], charges: Sequence[int], charged: int
+    ) -> GrantAnswer:
+        """One command for all of them, repeated only when the limits have changed."""
+        nonce = uuid.uuid4().hex
+        for _ in range(LIMIT_READS):
+            connector = self._connector or await self._read_limits()
+            wants = connector.asked_together([waiter.want for waiter in batch])
+            sent = self._clock.monotonic()
+            ask = Ask(
+                wants,
+                nonce,
+                self._denied_since_grant,
+                self._unspent_probe,
+                charges if len(charges) == len(connector.all_windows) else (),
+                charged,
+                self._starving.save_ms(wants[0].weight, sent) if wants else 0,
+            )
+            answer = await self._collection.find_one_and_update(
+                grant_filter(connector),
+                grant_pipeline(connector, ask),
+                projection=answer_projection(nonce, len(wants)),
+                return_document=ReturnDocument.AFTER,
+            )
+            if answer is not None:
+                self.way.token_took(self._clock.monotonic() - sent)
+                return GrantAnswer(connector, answer, nonce, sent, len(wants))
+            self._connector = None
+        raise RetryLater(f"{self.exchange_id}: its limits keep changing")
+
+    async def _read_limits(self) -> Connector:
+        document = await self._collection.find_one(
+            {"exchange_id": self.exchange_id}, projection={"limiter": 0}
+        )
+        if document is None:
+            raise NotFound(f"there is no connector {self.exchange_id!r}")
+        connector = self._connector = Connector.from_document(document)
+        self.way.flying.know(connector.all_windows, connector.lateness)
+        return connector
+
+    def _turn_away(self, unlucky: list[_Waiter], answer: GrantAnswer) -> None:
+        """Reports the reason to requests without a token; those that can wait stay."""
+        self.exhausted_until = 0.0
+        if not unlucky:
+            return
+        connector, now_ms, monotonic = answer.state, answer.decided_ms, self._clock.monotonic()
+        for waiter in unlucky:
+            want = waiter.want
+            window = connector.never_fits(want.weight)
+            if window is not None:
+                _fail(waiter, _cost_never_fits(self.exchange_id, want, window))
+                continue
+            denial = connector.denial(want, now_ms)
+            wait_ms = max(1, denial.retry_at_ms - now_ms)
+            windows = connector.all_windows
+            self._starving.denied(want.weight, denial.reason, windows, monotonic)
+            self._pace.spent(denial.reason, windows, monotonic)
+            waiter.ask_at = monotonic + wait_ms / 1000
+            if waiter.ask_at > waiter.patient_until:
+                self._deny(waiter, denial, wait_ms)
+        # The budget is spent when even the lightest request would have to wait for it.
+        lightest = connector.denial(Want(1, priority=connector.limits.spacing is not None), now_ms)
+        if lightest.reason in BUDGET_REASONS and lightest.retry_at_ms > now_ms:
+            self.exhausted_until = monotonic + (lightest.retry_at_ms - now_ms) / 1000
+
+    def _deny(self, waiter: _Waiter, denial: Denial, wait_ms: int) -> None:
+        self._denied_since_grant += 1
+        metrics.TOKENS_DENIED.labels(self.exchange_id, denial.reason).inc()
+        if denial.reason in BUDGET_REASONS:
+            metrics.RATE_LIMIT_SATURATED.labels(self.exchange_id).inc()
+        _fail(
+            waiter,
+            RateLimited(self.exchange_id, wait_ms, denial.reason, retry_at_ms=denial.retry_at_ms),
+        )
+
+    def _has_jumped_ahead(self, answer: GrantAnswer) -> bool:
+        """Whether the server's clock moved on by more than our own since the last answer.
+
+        After a failover to a primary whose clock is ahead, earlier grants would seem to be old. A
+        large jump that any part of this process notices is handled once by each lane.
+        """
+        windows = answer.connector.all_windows
+        span_s = max(window.span_ms for window in windows) / 1000
+        margin_s = min(window.margin_ms for window in windows) / 1000
+        now, set_ahead_at = self._clock.monotonic(), self._server_clock.set_ahead_at
+        before, self._seen = self._seen, (answer.now_ms, answer.sent)
+        if self._heeded_at < set_ahead_at and now - set_ahead_at < span_s:
+            self._heeded_at = now
+            return True
+        if before is None:
+            return False
+        elapsed_s, moved_s = now - before[1], (answer.now_ms - before[0]) / 1000
+        return elapsed_s < span_s and moved_s > elapsed_s + margin_s
+
+
+def _fail(waiter: _Waiter, error: Exception) -> None:
+    if not waiter.answer.done():
+        waiter.answer.set_exception(error)
+
+
+def _cost_never_fits(exchange_id: str, want: Want, window: Window) -> CostNeverFits:
+    return CostNeverFits(
+        f"{exchange_id}: a request of weight {want.weight} can never pass a window of "
+        f"{window.limit} {window.unit} per {window.period_ms} ms"
+    )
