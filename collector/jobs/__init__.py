@@ -1,1 +1,1 @@
-"""Jobs: what is to be done, who may do it, and until when."""
+"""Jobs: the work to be done, which worker may do it, and until when."""

@@ -1,7 +1,7 @@
 """Jobs of a symbol that has left its exchange: stopped with the reason, and started again.
 
-A frozen job is a paused one whose `waiting_for` says why. It is not the operator's pause: when the
-symbol is listed again it goes on by itself.
+A frozen job is a paused job whose `waiting_for` holds the reason. Unlike an operator's pause, it
+ends by itself when the symbol is listed again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pymongo import ReturnDocument
 
 from collector.jobs.job import Job
-from collector.jobs.states import BY_NAME, State, Status, Transition
+from collector.jobs.states import BY_NAME, JobTransition, State, Status
 from collector.mongo.client import NOW_MS, WAKE, Document
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Frozen(StrEnum):
-    """Why: what `waiting_for` says."""
+    """The reason, as stored in `waiting_for`."""
 
     DELISTED = "delisted"
     RENAMED = "renamed"
@@ -37,19 +37,25 @@ class Freezing:
         self._jobs = database.jobs
 
     async def freeze(
-        self, exchange_id: str, symbol: str, reason: Frozen, said: str, *, types: Sequence[str] = ()
+        self,
+        exchange_id: str,
+        symbol: str,
+        reason: Frozen,
+        message: str,
+        *,
+        types: Sequence[str] = (),
     ) -> list[Job]:
         """Stops every job of the symbol that is not done, or those of some types.
 
-        Failed ones are marked, too: nobody needs to look for their fault. Returns all that are
-        frozen for this reason now; one that is running stops after the page in hand.
+        Failed jobs are marked too, so that operators do not look for their fault. Returns all that
+        are frozen for this reason now; a running one stops after its current page.
         """
         whose: Document = {"exchange_id": exchange_id, "symbol": symbol}
         if types:
             whose["type"] = {"$in": list(types)}
         marked: Document = {
             "waiting_for": reason.value,
-            "stats": {"$mergeObjects": ["$stats", {"last_error": {"$literal": said}}]},
+            "stats": {"$mergeObjects": ["$stats", {"last_error": {"$literal": message}}]},
             "wake": WAKE,
             "updated_at": "$$NOW",
         }
@@ -79,7 +85,7 @@ class Freezing:
     async def thaw(self, job_id: ObjectId, *, since_ms: int | None = None) -> Job | None:
         """Lets a frozen job run again, from `since_ms` on where it is given.
 
-        None when it is not frozen any more, or its worker has not let go of it yet.
+        Returns None when it is no longer frozen, or its worker has not released it yet.
         """
         resume = BY_NAME["resume"]
         fields: Document = {
@@ -102,7 +108,7 @@ class Freezing:
         return Job.from_document(document) if document else None
 
     async def asked_for(self, exchange_id: str, job_type: str) -> list[str]:
-        """The symbols that active jobs of a type ask the exchange for."""
+        """The symbols that active jobs of a type request from the exchange."""
         found = await self._jobs.aggregate(
             [
                 {
@@ -118,14 +124,14 @@ class Freezing:
         return sorted(each["_id"] for each in found if each["_id"])
 
 
-def _required(transition: Transition) -> Document:
+def _required(transition: JobTransition) -> Document:
     return {
         "state": {"$in": sorted(transition.states_from)},
         "status": {"$in": sorted(transition.status_from)},
     }
 
 
-def _targets(transition: Transition) -> Document:
+def _targets(transition: JobTransition) -> Document:
     targets: Document = {}
     if transition.state_to is not None:
         targets["state"] = transition.state_to.value

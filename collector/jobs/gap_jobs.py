@@ -1,41 +1,48 @@
-"""From the ledger of a series to the jobs that mend it. Pure.
+"""From the ledger of a series to the jobs that fill its gaps. Pure.
 
-A slot that no successful answer covers is missing. Some job must own it until it is not: a backfill
-that has not come there yet, a gap job that is under way already, or a new gap job.
+A slot that no successful answer covers is missing. Until it is covered some job must own it: a
+backfill that has not reached it yet, an existing gap job, or a new one.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from collector.jobs import types
 from collector.jobs.job import Cursor, JobSpec
-from collector.market.interval import Interval, subtract
+from collector.market.interval import Interval, subtract, with_bars
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from collector.jobs.job import Job
     from collector.market.series import Series
 
 ONE_REQUEST_BARS = 500
-"""Gaps this close together are mended by one job: one request brings them all."""
+"""Gaps this close together are filled by one job, because one request fetches them all."""
 
 
-def missing(covered: Sequence[Interval], owned: Iterable[Interval]) -> tuple[Interval, ...]:
-    """The holes of a ledger that nobody owns. Before its start and after its end there are none."""
-    if not covered:
-        return ()
-    whole = Interval(covered[0].from_ms, covered[-1].to_ms)
-    return subtract([whole], [*covered, *owned])
+def missing(
+    covered: Sequence[Interval], owned: Iterable[Interval], whole: Interval | None = None
+) -> tuple[Interval, ...]:
+    """The holes of a ledger that no job owns. Before its start and after its end there are none.
+
+    `whole` is a range that must be covered from end to end, even beyond the ledger.
+    """
+    reached = [Interval(covered[0].from_ms, covered[-1].to_ms)] if covered else []
+    expected = reached if whole is None else [*reached, whole]
+    return subtract(expected, [*covered, *owned])
 
 
 def gap_jobs(
     series: Series, holes: Sequence[Interval], *, after_ms: int = 0
 ) -> tuple[JobSpec, ...]:
-    """A job for each hole that reaches behind `after_ms`, and one for holes close together."""
+    """One job for each hole that reaches past `after_ms`; holes close together share one.
+
+    Closed time is no hole.
+    """
     reach = ONE_REQUEST_BARS * series.timeframe.ms
     joined: list[Interval] = []
-    for hole in holes:
+    for hole in with_bars(holes, series.timeframe):
         if hole.to_ms <= after_ms:
             continue
         if joined and hole.to_ms - joined[-1].from_ms <= reach:
@@ -45,22 +52,10 @@ def gap_jobs(
     return tuple(
         JobSpec(
             series.exchange_id,
-            "gap_backfill",
+            types.GAP_BACKFILL.name,
             series.symbol,
             series.timeframe.name,
             cursor=Cursor(since_ms=each.from_ms, until_ms=each.to_ms),
         )
         for each in joined
     )
-
-
-def owned_by(jobs: Iterable[Job]) -> dict[tuple[str, str], list[Interval]]:
-    """What unfinished backfills and gap jobs are still to fetch, by symbol and timeframe."""
-    owned: dict[tuple[str, str], list[Interval]] = {}
-    for job in jobs:
-        since, until = job.cursor.since_ms, job.cursor.until_ms
-        if not job.symbol or not job.timeframe or job.cursor.done:
-            continue
-        if until is not None and since < until:
-            owned.setdefault((job.symbol, job.timeframe), []).append(Interval(since, until))
-    return owned

@@ -3,84 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from collector.jobs import schedule as schedules
+from collector.jobs import types
+from collector.jobs.cursor import Cursor, CursorShape
+from collector.jobs.params import Params
 from collector.jobs.states import State, Status
 from collector.market.timeframe import Timeframe
 
 if TYPE_CHECKING:
+    import builtins
     from collections.abc import Mapping
 
     from bson import ObjectId
 
-DEFAULT_PRIORITY = 60
-PRIORITIES = {
-    "markets_refresh": 10,
-    "gap_backfill": 20,
-    "ohlcv_incremental": 50,
-    "tickers_snapshot": 60,
-    "trades_incremental": 65,
-    "ohlcv_backfill": 70,
-    "ohlcv_from_trades": 72,
-    "gap_scan": 75,
-    "compact": 80,
-    "tail_refresh": 80,
-    "verify_source": 85,
-    "full_scan": 90,
-}
-"""Lower goes first: gaps before new bars, new bars before old history."""
+__all__ = ["Cursor", "Job", "JobSpec", "RecoveredJob"]
 
-EXCHANGE_DUTIES = ("markets_refresh", "compact", "tail_refresh", "gap_scan", "full_scan")
-"""The jobs that every exchange has, whatever is collected from it."""
-
-WHOLE_EXCHANGE = (*EXCHANGE_DUTIES, "tickers_snapshot", "verify_source")
-"""Types of job that are about an exchange and not about one series."""
-
-ONE_MARKET = ("trades_incremental",)
-"""Types of job that are about a symbol, whatever the timeframe."""
-
-_HOUR_MS = 3_600_000
-_SCHEDULES: Mapping[str, schedules.Schedule] = {
-    "markets_refresh": schedules.Interval(12 * _HOUR_MS),
-    "compact": schedules.Interval(_HOUR_MS),
-    "tail_refresh": schedules.Interval(_HOUR_MS),
-    "gap_scan": schedules.Interval(_HOUR_MS // 4),
-    "tickers_snapshot": schedules.Interval(_HOUR_MS // 60),
-    "trades_incremental": schedules.Interval(_HOUR_MS // 60),
-    "full_scan": schedules.Cron("17 2 * * *"),
-    "verify_source": schedules.Cron("37 3 * * 0"),
-}
+C = TypeVar("C", bound=CursorShape)
+P = TypeVar("P", bound=Params)
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
-    """How far a job has come. Everything before `since_ms` is durable in the store."""
+class RecoveredJob:
+    """What a job has beside its specification when it is created again after a loss."""
 
-    since_ms: int = 0
-    until_ms: int | None = None
-    page: int = 0
-    last_ts: int = 0
-    done: bool = False
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any] | None) -> Cursor:
-        known = {name: (document or {}).get(name) for name in cls.__slots__}
-        return cls(**{name: value for name, value in known.items() if value is not None})
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "since_ms": self.since_ms,
-            "until_ms": self.until_ms,
-            "page": self.page,
-            "last_ts": self.last_ts,
-            "done": self.done,
-        }
+    status: Status = Status.ACTIVE
+    progress: Mapping[str, Any] | None = None
+    requested_since: int | None = None
+    declared: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """A job to be. `params` belongs to its handler."""
+    """A job to be created. `params` belongs to its handler."""
 
     exchange_id: str
     type: str
@@ -88,9 +44,11 @@ class JobSpec:
     timeframe: str | None = None
     schedule: schedules.Schedule | None = None
     priority: int | None = None
-    cursor: Cursor = field(default_factory=Cursor)
+    cursor: CursorShape = field(default_factory=Cursor)
     params: Mapping[str, Any] = field(default_factory=dict)
     first_run_ms: int | None = None
+    recovered: RecoveredJob | None = None
+    """Set when the job existed before, in a database that was lost."""
 
     def __post_init__(self) -> None:
         if self.priority is not None and not 0 <= self.priority <= 1000:
@@ -102,24 +60,27 @@ class JobSpec:
     def unique_key(self) -> str:
         """One live job per exchange, type, symbol, timeframe; for gap jobs the interval too."""
         parts = [self.exchange_id, self.type, self.symbol or "", self.timeframe or ""]
-        if self.type == "gap_backfill":
+        row = types.find(self.type)
+        if row is not None and row.span is types.Span.EXACT and isinstance(self.cursor, Cursor):
             parts += [str(self.cursor.since_ms), str(self.cursor.until_ms)]
         return "|".join(parts)
 
     @property
     def effective_schedule(self) -> schedules.Schedule:
-        """What was asked for, else what suits the type."""
+        """The requested value, else the default of the type."""
         if self.schedule is not None:
             return self.schedule
-        if self.type == "ohlcv_incremental" and self.timeframe:
-            return schedules.BarClose(Timeframe.parse(self.timeframe))
-        return _SCHEDULES.get(self.type, schedules.Once())
+        row = types.find(self.type)
+        if row is None:
+            return schedules.Once()
+        return row.usual_schedule(self.exchange_id, self.symbol or "", self.timeframe)
 
     @property
     def effective_priority(self) -> int:
         if self.priority is not None:
             return self.priority
-        return PRIORITIES.get(self.type, DEFAULT_PRIORITY)
+        row = types.find(self.type)
+        return row.priority if row else types.DEFAULT_PRIORITY
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +113,9 @@ class Job:
             timeframe=document.get("timeframe"),
             status=Status(document["status"]),
             state=State(document["state"]),
-            schedule=schedules.parse(document.get("schedule")),
+            schedule=schedules.stored(
+                document.get("schedule"), document["exchange_id"], document.get("symbol") or ""
+            ),
             priority=document["priority"],
             next_run_at=document["next_run_at"],
             cursor=Cursor.from_document(document.get("cursor")),
@@ -161,3 +124,17 @@ class Job:
             params=document.get("params") or {},
             document=document,
         )
+
+    @property
+    def asks_with_priority(self) -> bool:
+        """Whether its requests may use the reserve of a window."""
+        row = types.find(self.type)
+        return (row is not None and row.is_urgent) or self.params.get("priority") is True
+
+    def cursor_as(self, shape: builtins.type[C]) -> C:
+        """The cursor as its type shapes it; `cursor` is for types that walk through time."""
+        return shape.from_document(self.document.get("cursor"))
+
+    def params_as(self, kind: builtins.type[P]) -> P:
+        """The params that its type understands."""
+        return kind.of(self.params)

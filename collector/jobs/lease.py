@@ -3,12 +3,12 @@
 Why it is built this way
 ------------------------
 A worker can die, hang, be stopped for an hour and go on as if nothing had happened, or lose the
-network while its process is fine. Nobody can tell these apart from outside, so the protocol never
-tries. It rests on three promises, each kept by a different party.
+network while its process is fine. These cases look the same from outside, so the protocol does
+not distinguish them. It rests on three guarantees, each given by a different party.
 
 **The lease (kept by MongoDB).** Taking a due job is one `findOneAndUpdate` on the server's clock.
 It sets `lock.lock_until` to now + TTL and moves `next_run_at` to the same moment. A job is
-therefore *due* exactly when nobody holds it: the query that finds waiting jobs also finds the
+therefore *due* exactly when no worker holds it: the query that finds waiting jobs also finds the
 jobs of dead workers, and no sweeper has to run for a job to be rescued. The TTL is short (30 s)
 and renewed every third of it, however long the job takes, so a dead worker's job waits seconds
 and not an hour.
@@ -27,13 +27,16 @@ renewal, plus TTL, minus a margin. The server started the TTL later than that, s
 stops first. Renewal is a task of its own and does not wait for the job's awaits; when it cannot
 reach MongoDB for a whole trust window, the worker cancels the job by itself.
 
-`lease_token` is made by the client before it asks. When the answer to a claim is lost in a
-failover, the token tells whether the claim happened: the worker looks for jobs that carry its name
+`lease_token` is made by the client before it sends the claim. When the answer is lost in a
+failover, the token shows whether the claim happened: the worker looks for jobs that carry its name
 and hands back those it does not know it holds.
 
-A job that kills its worker (out of memory, a segfault) would be rescued for ever and take the
-fleet down with it. Each rescue counts `kills`; the third sets the job aside as failed, with that
-reason. Any orderly end of a run sets the count back.
+A job that kills its worker (out of memory, a segfault) would be rescued for ever and kill one
+worker after another. So each rescue increments `kills`, except when the worker that lost the job
+takes it again, or when MongoDB was away or its clock was set: then no worker died. After three the
+job is a suspect and runs alone in its worker (workers/alone.py), because it may only have shared a
+process with the one that kills. Three deaths alone set it aside as failed, with that reason. Any
+progress and any orderly end of a run set the counts back.
 """
 
 from __future__ import annotations
@@ -46,30 +49,14 @@ if TYPE_CHECKING:
 
     from collector.jobs.job import Job
 
-TTL_MS = 30_000
+KILLS_BEFORE_ALONE = 3
 KILLS_BEFORE_SET_ASIDE = 3
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseTerms:
-    """How long leases last. Everyone on one database should use the same."""
-
-    ttl_ms: int = TTL_MS
-
-    @property
-    def renew_every(self) -> float:
-        """Seconds between renewals: two may fail before the lease does."""
-        return self.ttl_ms / 3000
-
-    @property
-    def trust_seconds(self) -> float:
-        """How long a worker believes in a lease after asking for it: TTL minus a tenth."""
-        return self.ttl_ms * 0.9 / 1000
+"""Counts only deaths while the job ran alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to write this job's outcome, as long as the fence stands."""
+    """The right to write this job's outcome, as long as the fence is current."""
 
     job: Job
     fence: int
@@ -77,7 +64,13 @@ class Lease:
     worker_id: str
     trusted_until: float
     """On the holder's monotonic clock; after it the holder stops by itself."""
-    rescued: bool = False
+    kills: int = 0
+    """How often in a row its worker seems to have died."""
+
+    @property
+    def suspect(self) -> bool:
+        """Whether the job may be what kills its workers: it has to run alone."""
+        return self.kills >= KILLS_BEFORE_ALONE
 
     @property
     def job_id(self) -> ObjectId:

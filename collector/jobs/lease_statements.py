@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from collector.jobs.lease import KILLS_BEFORE_SET_ASIDE, Lease
@@ -14,16 +15,37 @@ if TYPE_CHECKING:
 LEASE_INDEX = "lease"
 NEXT_DUE_INDEX = "next_due"
 RUNNING_INDEX = "running"
-SET_ASIDE = f"set aside: its worker died {KILLS_BEFORE_SET_ASIDE} times in a row while running it"
+SET_ASIDE = f"set aside: it ran alone and its worker died, {KILLS_BEFORE_SET_ASIDE} times in a row"
+LEAST_REST_MS = 50
+"""Shortest rest after "again", even if the schedule computes less from a wrong clock."""
 URGENCY = [("priority", 1), ("next_run_at", 1)]
+_ONE_LESS: Document = {"$max": [0, {"$subtract": ["$attempt", 1]}]}
 _UNLOCKED: Document = {"locked_by": None, "lock_until": None, "lease_token": None}
+
+
+_SET_ASIDE_FIELDS: Document = {
+    "state": State.FAILED.value,
+    "status": Status.PAUSED.value,
+    "lock": _UNLOCKED,
+    "stats": {
+        "$mergeObjects": [
+            "$stats",
+            {
+                "last_error": SET_ASIDE,
+                "last_error_code": "worker_died",
+                "failing_since": NOW_MS,
+                "fail": {"$add": ["$stats.fail", 1]},
+            },
+        ]
+    },
+}
 
 
 def due_filter(exchange_id: str) -> Document:
     """Active, of this exchange, and due on the server's clock: waiting jobs and expired leases.
 
-    The bound on `priority` looks idle and is not: without it the planner walks the whole index
-    when little is due.
+    The bound on `priority` looks redundant, but without it the planner scans the whole index when
+    little is due.
     """
     return {
         "status": Status.ACTIVE.value,
@@ -33,54 +55,76 @@ def due_filter(exchange_id: str) -> Document:
     }
 
 
-def claim_update(worker_id: str, token: str, ttl_ms: int) -> list[Document]:
-    """Takes a job, or sets it aside when it has killed its worker too often."""
-    rescued = {"$eq": ["$state", State.RUNNING.value]}
-    kills = {"$add": [{"$ifNull": ["$kills", 0]}, {"$cond": [rescued, 1, 0]}]}
-    until = {"$add": [NOW_MS, ttl_ms]}
-    taken = {
-        "state": State.RUNNING.value,
-        "attempt": {"$add": [{"$ifNull": ["$attempt", 0]}, 1]},
-        "waiting_for": None,
-        "next_run_at": until,
-        "lock": {"locked_by": worker_id, "lock_until": until, "lease_token": token},
-        "stats": {"$mergeObjects": ["$stats", {"last_run_at": NOW_MS}]},
-    }
-    set_aside = {
-        "state": State.FAILED.value,
-        "status": Status.PAUSED.value,
-        "lock": _UNLOCKED,
-        "stats": {
-            "$mergeObjects": [
-                "$stats",
-                {"last_error": SET_ASIDE, "fail": {"$add": ["$stats.fail", 1]}},
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Which worker claims, when it sent the claim, and how long it wants the lease."""
+
+    worker_id: str
+    token: str
+    ttl_ms: int
+    asked_ms: int
+    """When it was sent, on the server's clock as the worker knows it."""
+    troubled: bool = False
+    """Whether MongoDB was away recently: then leases expired although no worker died."""
+
+    @property
+    def update(self) -> list[Document]:
+        """Takes a job, or fails it when it has killed too many workers that ran it alone."""
+        died = self._died()
+        alone = {"$and": [died, {"$eq": ["$lock.alone", True]}]}
+        kills = {"$add": [{"$ifNull": ["$kills", 0]}, {"$cond": [died, 1, 0]}]}
+        kills_alone = {"$add": [{"$ifNull": ["$kills_alone", 0]}, {"$cond": [alone, 1, 0]}]}
+        moved = {
+            "kills": kills,
+            "kills_alone": kills_alone,
+            "fence": {"$add": [{"$ifNull": ["$fence", 0]}, 1]},
+            "updated_at": "$$NOW",
+        }
+        too_often = {"$gte": [kills_alone, KILLS_BEFORE_SET_ASIDE]}
+        outcome = {"$cond": [too_often, _SET_ASIDE_FIELDS, self._taken()]}
+        return [{"$replaceWith": {"$mergeObjects": ["$$ROOT", moved, outcome]}}]
+
+    def _died(self) -> Document:
+        """Whether the job's last worker let its lease expire, so it is presumed dead."""
+        late_ms = {"$subtract": [NOW_MS, self.asked_ms]}
+        return {
+            "$and": [
+                not self.troubled,
+                {"$eq": ["$state", State.RUNNING.value]},
+                {"$ne": ["$lock.locked_by", self.worker_id]},
+                # A command that took this long met a stalled server, or one whose clock was set
+                # forward.
+                {"$lt": [late_ms, self.ttl_ms // 3]},
             ]
-        },
-    }
-    moved = {
-        "kills": kills,
-        "fence": {"$add": [{"$ifNull": ["$fence", 0]}, 1]},
-        "updated_at": "$$NOW",
-    }
-    too_often = {"$gte": [kills, KILLS_BEFORE_SET_ASIDE]}
-    outcome = {"$cond": [too_often, set_aside, taken]}
-    return [{"$replaceWith": {"$mergeObjects": ["$$ROOT", moved, outcome]}}]
+        }
+
+    def _taken(self) -> Document:
+        until = {"$add": [NOW_MS, self.ttl_ms]}
+        lock = {"locked_by": self.worker_id, "lock_until": until, "lease_token": self.token}
+        return {
+            "state": State.RUNNING.value,
+            "attempt": {"$add": [{"$ifNull": ["$attempt", 0]}, 1]},
+            "waiting_for": None,
+            "next_run_at": until,
+            "lock": lock,
+            "stats": {"$mergeObjects": ["$stats", {"last_run_at": NOW_MS}]},
+        }
 
 
 def held(lease: Lease) -> Document:
-    """The job, as long as it is this lease's: what every write of a worker matches."""
+    """Matches the job while this lease holds it; every write of a worker uses it."""
     return {"_id": lease.job_id, "fence": lease.fence, "state": State.RUNNING.value}
 
 
 def literal(fields: Document) -> Document:
-    """Values, not expressions, whatever they look like."""
+    """Values as literals, so that MongoDB never reads them as expressions."""
     return {name: {"$literal": value} for name, value in fields.items()}
 
 
-def settle_update(lease: Lease, settlement: Settlement) -> list[Document]:
-    """Ends a lease with what came of the run."""
+def settle_update(settlement: Settlement) -> list[Document]:
+    """Ends a lease with the outcome of the run."""
     transition = settlement.transition
-    # An operator's pause or deletion that came meanwhile outlives the run's own wish.
+    # An operator's pause or deletion during the run wins over the run's own outcome.
     active = {"$eq": ["$status", Status.ACTIVE.value]}
     waiting = transition.state_to in (State.QUEUED, State.WAITING)
     state: Any = transition.state_to.value if transition.state_to else "$state"
@@ -88,9 +132,11 @@ def settle_update(lease: Lease, settlement: Settlement) -> list[Document]:
         "state": {"$cond": [active, state, State.IDLE.value]} if waiting else state,
         "lock": _UNLOCKED,
         "kills": 0,
-        "next_run_at": settlement.next_run_at or {"$add": [NOW_MS, settlement.next_run_in_ms]},
-        "attempt": lease.job.attempt - 1 if settlement.attempt is None else settlement.attempt,
-        # Whoever stopped it meanwhile has said why.
+        "kills_alone": 0,
+        "next_run_at": _next_run(settlement),
+        "next_after_run": None,
+        "attempt": _ONE_LESS if settlement.attempt is None else settlement.attempt,
+        # The operation that stopped it has already stored the reason.
         "waiting_for": {"$cond": [active, settlement.waiting_for, "$waiting_for"]},
         "updated_at": "$$NOW",
     }
@@ -98,9 +144,35 @@ def settle_update(lease: Lease, settlement: Settlement) -> list[Document]:
         fields["status"] = {"$cond": [active, transition.status_to.value, "$status"]}
     if settlement.cursor is not None:
         fields["cursor"] = {"$literal": settlement.cursor.to_document()}
+    if settlement.progress is not None:
+        fields["progress"] = {"$literal": dict(settlement.progress)}
+    if settlement.refusal is not None:
+        fields["refused"] = _refused_since(settlement.refusal)
+    elif settlement.counts_as_run:
+        fields["refused"] = None
     if settlement.counts_as_run:
         fields["stats"] = {"$mergeObjects": ["$stats", _stats_after(settlement)]}
     return [{"$set": fields}]
+
+
+def _next_run(settlement: Settlement) -> Document:
+    """When the job is due again: as the run decided, or as it was rescheduled meanwhile."""
+    at: Any = settlement.next_run_at
+    if at is None:
+        return {"$add": [NOW_MS, settlement.next_run_in_ms]}
+    if settlement.transition.name != "again":
+        return {"$max": [at, 0]}
+    least = {"$add": [NOW_MS, LEAST_REST_MS]}
+    return {"$ifNull": ["$next_after_run", {"$max": [at, least]}]}
+
+
+def _refused_since(kind: str) -> Document:
+    """The refusal, with the time since when it has been the same."""
+    same = {"$eq": ["$refused.kind", {"$literal": kind}]}
+    return {
+        "kind": {"$literal": kind},
+        "since": {"$cond": [same, "$refused.since", NOW_MS]},
+    }
 
 
 def _stats_after(settlement: Settlement) -> Document:
@@ -111,9 +183,16 @@ def _stats_after(settlement: Settlement) -> Document:
             "success": {"$add": ["$stats.success", 1]},
             "last_success_at": NOW_MS,
             "last_error": None,
+            "last_error_code": None,
+            "failing_since": None,
         }
     return {
         **counted,
         "fail": {"$add": ["$stats.fail", 1]},
         "last_error": {"$literal": settlement.error},
+        "last_error_code": settlement.code,
+        # The first failure after progress, whatever an earlier row of them left.
+        "failing_since": NOW_MS
+        if settlement.attempt == 1
+        else {"$ifNull": ["$stats.failing_since", NOW_MS]},
     }

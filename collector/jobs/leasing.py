@@ -1,4 +1,4 @@
-"""What workers do to jobs, every write behind its fence. The protocol is told in lease.py."""
+"""What workers do to jobs, every write behind its fence. lease.py explains the protocol."""
 
 from __future__ import annotations
 
@@ -11,28 +11,31 @@ from pymongo import ReturnDocument
 from collector import logs, metrics
 from collector.clock import Clock, SystemClock
 from collector.errors import JobStopped, LeaseLost
-from collector.jobs.job import Cursor, Job
-from collector.jobs.lease import Lease, LeaseTerms
+from collector.jobs import types
+from collector.jobs.job import Job
+from collector.jobs.lease import Lease
 from collector.jobs.lease_statements import (
     LEASE_INDEX,
     NEXT_DUE_INDEX,
     RUNNING_INDEX,
     SET_ASIDE,
     URGENCY,
-    claim_update,
+    Claim,
     due_filter,
     held,
     literal,
 )
 from collector.jobs.settling import Settling
 from collector.jobs.states import State, Status
-from collector.mongo.client import NOW_MS, Document
+from collector.lease_terms import LeaseTerms
+from collector.mongo.client import NOW_MS, WAKE, Document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from bson import ObjectId
 
+    from collector.jobs.cursor import CursorShape
     from collector.jobs.settlement import Settlement
     from collector.mongo.client import Database
 
@@ -67,7 +70,10 @@ class Leasing:
         """
         if wanted == 1:
             return await self._claim_one(exchange_id)
-        token, asked_at = uuid.uuid4().hex, self._clock.monotonic()
+        return await self.take(exchange_id, await self.due(exchange_id, wanted))
+
+    async def due(self, exchange_id: str, wanted: int) -> list[ObjectId]:
+        """Up to `wanted` jobs that are due now, most urgent first."""
         found = await self._jobs.find(
             due_filter(exchange_id),
             projection={"_id": 1},
@@ -75,27 +81,32 @@ class Leasing:
             hint=LEASE_INDEX,
             limit=wanted,
         )
-        if not found:
+        return [document["_id"] for document in found]
+
+    async def take(self, exchange_id: str, job_ids: Sequence[ObjectId]) -> list[Lease]:
+        """The jobs of these that are still due, in their order."""
+        if not job_ids:
             return []
-        ids = [document["_id"] for document in found]
-        still_due = {"_id": {"$in": ids}, **due_filter(exchange_id)}
-        await self._jobs.update_many(
-            still_due, claim_update(self.worker_id, token, self.terms.ttl_ms)
-        )
-        taken = await self._jobs.find({"_id": {"$in": ids}, "lock.lease_token": token})
+        among = {"_id": {"$in": list(job_ids)}}
+        claim, asked_at = await self._claim_now()
+        await self._jobs.update_many({**among, **due_filter(exchange_id)}, claim.update)
+        taken = await self._jobs.find({**among, "lock.lease_token": claim.token})
         by_id = {document["_id"]: document for document in taken}
-        ordered = [by_id[job_id] for job_id in ids if job_id in by_id]
-        if len(ordered) < len(ids):
-            aside = {"_id": {"$in": ids}, "stats.last_error": SET_ASIDE}
-            for document in await self._jobs.find({**aside, "lock.lease_token": None}):
+        if len(by_id) < len(job_ids):
+            aside = {**among, "stats.last_error": SET_ASIDE, "lock.lease_token": None}
+            for document in await self._jobs.find(aside):
                 _note_set_aside(document)
-        return [self._lease(document, token, asked_at) for document in ordered]
+        return [
+            self._lease(by_id[job_id], claim.token, asked_at)
+            for job_id in job_ids
+            if job_id in by_id
+        ]
 
     async def _claim_one(self, exchange_id: str) -> list[Lease]:
-        token, asked_at = uuid.uuid4().hex, self._clock.monotonic()
+        claim, asked_at = await self._claim_now()
         document = await self._jobs.find_one_and_update(
             due_filter(exchange_id),
-            claim_update(self.worker_id, token, self.terms.ttl_ms),
+            claim.update,
             sort=URGENCY,
             hint=LEASE_INDEX,
             return_document=ReturnDocument.AFTER,
@@ -103,32 +114,60 @@ class Leasing:
         if document is None:
             return []
         if document["state"] != State.RUNNING:
-            # It was set aside instead of handed out; there may be another due job behind it.
+            # It was failed instead of leased; there may be another due job behind it.
             _note_set_aside(document)
             return await self._claim_one(exchange_id)
-        return [self._lease(document, token, asked_at)]
+        return [self._lease(document, claim.token, asked_at)]
+
+    async def _claim_now(self) -> tuple[Claim, float]:
+        """A claim about to be sent, and the moment on our own clock."""
+        ttl_s = self.terms.ttl_ms / 1000
+        claim = Claim(
+            self.worker_id,
+            uuid.uuid4().hex,
+            self.terms.ttl_ms,
+            asked_ms=await self._database.now_ms(),
+            troubled=self._database.stalled(2 * ttl_s, self.terms.renew_every),
+        )
+        return claim, self._clock.monotonic()
 
     def _lease(self, document: Mapping[str, Any], token: str, asked_at: float) -> Lease:
         job = Job.from_document(document)
+        # The claim stored the server's time: the most recent reading of its clock.
+        self._database.server_clock.anchor_ms(job.document["stats"]["last_run_at"], asked_at)
         return Lease(
             job=job,
             fence=job.fence,
             lease_token=token,
             worker_id=self.worker_id,
             trusted_until=asked_at + self.terms.trust_seconds,
-            rescued=document.get("kills", 0) > 0,
+            kills=document.get("kills", 0),
         )
 
+    async def mark_alone(self, lease: Lease) -> None:
+        """Records that the job has its worker to itself. Raises LeaseLost."""
+        result = await self._jobs.update_one(held(lease), {"$set": {"lock.alone": True}})
+        if not result.matched_count:
+            raise LeaseLost(f"job {lease.job_id}: fence {lease.fence} is no longer valid")
+
     async def live_leases(self, exchange_id: str) -> int:
-        """How many jobs of the exchange are held now. Counted, so that a crash leaks nothing."""
+        """How many jobs of the exchange are held now. Counted, so that a crash leaks nothing.
+
+        Those that run on are left out: they would take their place for ever.
+        """
         return await self._jobs.count_documents(
             {
                 "exchange_id": exchange_id,
                 "state": State.RUNNING.value,
+                "type": {"$nin": list(types.running_on())},
                 "$expr": {"$gt": ["$lock.lock_until", NOW_MS]},
             },
             hint=RUNNING_INDEX,
         )
+
+    async def running(self) -> int:
+        """How many jobs are leased now, over all exchanges."""
+        return await self._jobs.count_documents({"state": State.RUNNING.value}, hint=RUNNING_INDEX)
 
     async def next_due_ms(self, exchange_ids: Sequence[str], after_ms: int) -> int | None:
         """When the next job of these exchanges becomes due, on the server's clock.
@@ -148,6 +187,30 @@ class Leasing:
         )
         return found[0]["next_run_at"] if found else None
 
+    async def bring_forward(self, by_ms: int) -> None:
+        """The server's clock was set back: moves waiting jobs earlier by as much, but not before
+        now.
+
+        More than one worker may do it. A job that runs too early finds nothing to do.
+        """
+        sooner = {"$max": [NOW_MS, {"$subtract": ["$next_run_at", by_ms]}]}
+        await self._jobs.update_many(
+            {
+                "status": Status.ACTIVE.value,
+                "state": {"$ne": State.RUNNING.value},
+                "$expr": {"$gt": ["$next_run_at", NOW_MS]},
+            },
+            [{"$set": {"next_run_at": sooner, "wake": WAKE}}],
+        )
+
+    async def stopped(self, job_ids: Iterable[ObjectId]) -> list[ObjectId]:
+        """The jobs of these that an operator has paused or deleted."""
+        found = await self._jobs.find(
+            {"_id": {"$in": list(job_ids)}, "status": {"$ne": Status.ACTIVE.value}},
+            projection={"_id": 1},
+        )
+        return [document["_id"] for document in found]
+
     async def pending(self, exchange_ids: Sequence[str]) -> bool:
         """Whether a job of these exchanges has something to do before its scheduled time."""
         unfinished = [State.QUEUED.value, State.RUNNING.value, State.WAITING.value]
@@ -155,6 +218,7 @@ class Leasing:
             {
                 "status": Status.ACTIVE.value,
                 "exchange_id": {"$in": list(exchange_ids)},
+                "type": {"$nin": list(types.running_on())},
                 "$or": [{"state": {"$in": unfinished}}, {"waiting_for": "retry"}],
             },
             projection={"_id": 1},
@@ -183,14 +247,21 @@ class Leasing:
         return renewed, [lease for lease in leases if lease.job_id not in renewed]
 
     async def commit(
-        self, lease: Lease, cursor: Cursor, progress: Mapping[str, Any] | None = None
+        self, lease: Lease, cursor: CursorShape, progress: Mapping[str, Any] | None = None
     ) -> None:
         """Moves the cursor. Call it only when everything before it is durable.
 
-        Raises LeaseLost when the job is someone else's, JobStopped when it was paused or deleted
-        (the cursor has moved all the same: the page was written).
+        Raises LeaseLost when another worker has the job, and JobStopped when it was paused or
+        deleted (the cursor has moved all the same, because the page is stored).
         """
-        fields: Document = {"cursor": cursor.to_document()}
+        # Progress resets the count of failures.
+        fields: Document = {
+            "cursor": cursor.to_document(),
+            "attempt": 0,
+            "kills": 0,
+            "kills_alone": 0,
+            "refused": None,
+        }
         if progress is not None:
             fields["progress"] = dict(progress)
         document = await self._jobs.find_one_and_update(
@@ -205,11 +276,11 @@ class Leasing:
             raise JobStopped(f"job {lease.job_id} was {document['status']}")
 
     async def settle(self, lease: Lease, settlement: Settlement) -> None:
-        """Ends the lease and writes what came of it. Safe to repeat when the answer was lost."""
+        """Ends the lease and writes the outcome. Safe to repeat when the answer was lost."""
         await self._settling.settle(lease, settlement)
 
     async def forgotten(self, known: Iterable[ObjectId]) -> list[Lease]:
-        """Jobs that carry our name without our knowing: claims whose answer was lost."""
+        """Jobs leased to us without our knowledge: claims whose answers were lost."""
         documents = await self._jobs.find(
             {
                 "state": State.RUNNING.value,

@@ -1,4 +1,4 @@
-"""Which workers are alive: one document each, renewed by its worker, gone by itself."""
+"""Which workers are alive: one document each, renewed by its worker, removed by expiry."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ if TYPE_CHECKING:
     from collector.mongo.client import Database
 
 SEEN_FOR_MS = 40_000
-"""How long after its last sign of life a worker still counts as alive."""
+"""How long after its last heartbeat a worker still counts as alive."""
 
 
 class LiveWorkers:
-    """Everyone who works on this database, on whatever machine."""
+    """All workers on this database, on any machine."""
 
     def __init__(self, database: Database) -> None:
         self._workers = database.workers
 
     async def be_seen(self, worker_id: str, about: dict[str, Any]) -> None:
-        """A sign of life. `about` is what others should know."""
+        """A heartbeat. `about` is published to other processes."""
         await self._workers.update_one(
             {"_id": worker_id},
             [
@@ -37,7 +37,11 @@ class LiveWorkers:
     async def leave(self, worker_id: str) -> None:
         await self._workers.delete_one({"_id": worker_id})
 
+    async def count(self) -> int:
+        """How many workers are alive."""
+        return await self._workers.count_documents({"$expr": {"$gt": ["$expire_at", "$$NOW"]}})
+
     async def all(self) -> list[dict[str, Any]]:
-        """By id. MongoDB removes the expired ones only once a minute, so they are left out here."""
+        """Live workers by id, without expired ones, which MongoDB removes only once a minute."""
         alive = {"$expr": {"$gt": ["$expire_at", "$$NOW"]}}
         return await self._workers.find(alive, sort=[("_id", 1)])

@@ -1,6 +1,6 @@
 """What operators and other programs do to jobs: add, list, pause, resume, run, delete.
 
-What workers do to jobs, always behind a fence, stands in leasing.py. A write that a worker should
+What workers do to jobs, always behind a fence, is in leasing.py. A write that a worker should
 notice at once touches `wake`, which every worker's change stream watches.
 """
 
@@ -14,9 +14,11 @@ from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
 from collector.errors import JobConflict, NotFound
-from collector.jobs.job import Job, JobSpec
-from collector.jobs.states import BY_NAME, State, Status, Transition
-from collector.mongo.client import NOW_MS, WAKE, Document
+from collector.jobs import types
+from collector.jobs.job import Cursor, Job, JobSpec, RecoveredJob
+from collector.jobs.listing import JobListing
+from collector.jobs.states import BY_NAME, JobTransition, State, Status
+from collector.mongo.client import EPOCH_SECONDS, NOW_MS, WAKE, Document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,11 +34,12 @@ class JobQueue:
 
     def __init__(self, database: Database) -> None:
         self._jobs = database.jobs
+        self._listing = JobListing(database.jobs)
 
     async def add(self, spec: JobSpec) -> tuple[Job, bool]:
-        """The job of this key, made if there is no active or paused one.
+        """The job of this key, created if there is no active or paused one.
 
-        Idempotent under any concurrency; the second value tells whether this call made it.
+        Idempotent under any concurrency; the second value is True when this call created it.
         """
         try:
             before = await self._jobs.find_one_and_update(
@@ -46,7 +49,7 @@ class JobQueue:
                 return_document=ReturnDocument.BEFORE,
             )
         except DuplicateKeyError:
-            # Two upserts met and the other one inserted: it is there now.
+            # A concurrent upsert inserted it: it exists now.
             before = await self._by_key(spec)
         if before is not None:
             return Job.from_document(before), False
@@ -61,40 +64,30 @@ class JobQueue:
 
     async def find(
         self,
-        filters: Mapping[str, str] | None = None,
+        filters: Mapping[str, str | Sequence[str]] | None = None,
         *,
         after: ObjectId | None = None,
         limit: int = 100,
         newest_first: bool = False,
     ) -> list[Job]:
-        """A page of jobs in the order they were made, after the job `after`.
+        """A page of jobs in the order they were created, after the job `after`.
 
-        `filters` are exact values of exchange_id, type, symbol, timeframe, status and state.
-        Deleted jobs are listed only when asked for by status.
+        `filters` are exact values of exchange_id, type, symbol, timeframe, status and state, one or
+        any of several; a state may also be `done` or `paused` (list_filters.py).
+        Deleted jobs are listed only when filtered for by status.
         """
-        query: Document = {name: {"$eq": value} for name, value in (filters or {}).items()}
-        query.setdefault("status", {"$in": list(LIVE)})
-        if after is not None:
-            query["_id"] = {"$lt" if newest_first else "$gt": after}
-        options: Document = {"sort": [("_id", -1 if newest_first else 1)], "limit": limit}
-        if "symbol" not in query:
-            # Walked in order of ids, a page costs what it holds. Any other index would sort all
-            # that matches once more for every page; only a symbol is rare enough for that.
-            options["hint"] = [("_id", 1)]
-        documents = await self._jobs.find(query, **options)
-        return [Job.from_document(document) for document in documents]
-
-    async def fetching(self, exchange_id: str) -> list[Job]:
-        """The backfills and gap jobs of an exchange that are not done, paused ones too."""
-        documents = await self._jobs.find(
-            {
-                "exchange_id": exchange_id,
-                "type": {"$in": ["ohlcv_backfill", "gap_backfill"]},
-                "status": {"$in": list(LIVE)},
-                "cursor.done": {"$ne": True},
-            }
+        documents = await self._listing.page(
+            filters or {}, after=after, limit=limit, newest_first=newest_first
         )
         return [Job.from_document(document) for document in documents]
+
+    async def with_prefix(self, prefix: str, limit: int) -> list[Job]:
+        """Live jobs whose id begins with these hexadecimal digits."""
+        first, last = (ObjectId(prefix.ljust(24, digit)) for digit in "0f")
+        found = await self._jobs.find(
+            {"_id": {"$gte": first, "$lte": last}, "status": {"$in": sorted(LIVE)}}, limit=limit
+        )
+        return [Job.from_document(document) for document in found]
 
     async def of_ids(self, job_ids: Sequence[ObjectId]) -> list[Job]:
         """Those of them that exist, deleted ones too."""
@@ -110,10 +103,10 @@ class JobQueue:
         priority: int | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> Job:
-        """Sets what is given. A run under way ends by the old schedule; NotFound when deleted.
+        """Sets what is given; NotFound when deleted.
 
-        `next_run_ms` is when the new schedule says; it applies to a job that waits for its time,
-        not to one that waits for a token or after a fault.
+        `next_run_ms` comes from the new schedule. It applies to a job that waits for its time and
+        to the end of a run under way, not to a job that waits for a token or after a fault.
         """
         fields: Document = {"wake": WAKE, "updated_at": "$$NOW"}
         if schedule is not None:
@@ -121,6 +114,8 @@ class JobQueue:
         if next_run_ms is not None:
             at_rest = [{"$eq": ["$state", State.IDLE.value]}, {"$eq": ["$waiting_for", None]}]
             fields["next_run_at"] = {"$cond": [{"$and": at_rest}, next_run_ms, "$next_run_at"]}
+            running = {"$eq": ["$state", State.RUNNING.value]}
+            fields["next_after_run"] = {"$cond": [running, next_run_ms, None]}
         if priority is not None:
             fields["priority"] = priority
         if params is not None:
@@ -133,7 +128,7 @@ class JobQueue:
         return _found(document, job_id)
 
     async def active_of_exchange(self, exchange_id: str, *, besides: Sequence[str] = ()) -> int:
-        """How many of its jobs are active, leaving out the types in `besides`."""
+        """How many active jobs it has, not counting the types in `besides`."""
         return await self._jobs.count_documents(
             {
                 "exchange_id": exchange_id,
@@ -142,39 +137,8 @@ class JobQueue:
             }
         )
 
-    async def counts(self) -> list[Document]:
-        """`{exchange_id, state, count}` of every live job, from an index alone."""
-        grouped = await self._jobs.aggregate(
-            [
-                {"$match": {"exchange_id": {"$gt": ""}, "status": {"$in": list(LIVE)}}},
-                {
-                    "$group": {
-                        "_id": {"exchange_id": "$exchange_id", "state": "$state"},
-                        "count": {"$sum": 1},
-                    }
-                },
-            ],
-            hint="counts",
-        )
-        return [{**group["_id"], "count": group["count"]} for group in grouped]
-
-    async def oldest_cursors(self, job_type: str) -> list[Document]:
-        """`{exchange_id, timeframe, since_ms}`: how far the last of its active jobs has come."""
-        grouped = await self._jobs.aggregate(
-            [
-                {"$match": {"status": Status.ACTIVE.value, "type": job_type}},
-                {
-                    "$group": {
-                        "_id": {"exchange_id": "$exchange_id", "timeframe": "$timeframe"},
-                        "since_ms": {"$min": "$cursor.since_ms"},
-                    }
-                },
-            ]
-        )
-        return [{**group["_id"], "since_ms": group["since_ms"]} for group in grouped]
-
     async def pause(self, job_id: str | ObjectId) -> Job:
-        """Stops it; a running one stops after the page in hand. Pausing twice is fine."""
+        """Stops it; a running one stops after its current page. Pausing twice is fine."""
         return await self._either(
             job_id, ("pause", "pause_running"), already=lambda job: job.status is Status.PAUSED
         )
@@ -186,11 +150,11 @@ class JobQueue:
         )
 
     async def run(self, job_id: str | ObjectId) -> Job:
-        """Starts it now, whatever its schedule. A running job is already doing it."""
+        """Starts it now, whatever its schedule. Does nothing to a running job."""
         return await self._either(job_id, ("run", "run_settled"), already=_is_running)
 
     async def delete(self, job_id: str | ObjectId) -> Job:
-        """Soft delete; a running worker puts it down after the page in hand."""
+        """Soft delete; a running worker stops after its current page."""
         return await self._either(job_id, ("delete",))
 
     async def delete_of_exchange(
@@ -211,10 +175,11 @@ class JobQueue:
         *,
         already: Callable[[Job], bool] = lambda _: False,
     ) -> Job:
-        """The first of the named transitions that applies, or the job that is there already.
+        """Applies the first of the named transitions that fits, or returns the job when none has
+        to.
 
-        Between two looks a worker may lease or settle the job. A look that finds a state from
-        which a transition would now start tries again, so that nobody is refused for that.
+        Between two reads a worker may lease or settle the job. When a read finds a state from which
+        a transition would now start, it tries again instead of refusing.
         """
         transitions = [BY_NAME[name] for name in names]
         while True:
@@ -231,15 +196,16 @@ class JobQueue:
                     f"cannot {names[0]} it"
                 )
 
-    async def _move(self, job_id: str | ObjectId, transition: Transition) -> Job | None:
+    async def _move(self, job_id: str | ObjectId, transition: JobTransition) -> Job | None:
         fields: Document = {"wake": WAKE, "updated_at": "$$NOW"}
         if transition.state_to is not None:
             fields["state"] = transition.state_to.value
         if transition.status_to is not None:
             fields["status"] = transition.status_to.value
         if transition.state_to is State.QUEUED:
-            # A fresh start on a person's word: earlier faults no longer count.
-            fields |= {"next_run_at": NOW_MS, "attempt": 0, "kills": 0, "waiting_for": None}
+            # A fresh start by an operator: earlier failures no longer count.
+            fields |= {"next_run_at": NOW_MS, "waiting_for": None, "refused": None}
+            fields |= dict.fromkeys(("attempt", "kills", "kills_alone"), 0)
         document = await self._jobs.find_one_and_update(
             {
                 "_id": _object_id(job_id),
@@ -279,6 +245,7 @@ def _new_document(spec: JobSpec) -> Document:
         "priority": spec.effective_priority,
         "cursor": spec.cursor.to_document(),
         "params": dict(spec.params),
+        **_requested(spec),
     }
     return {
         "$mergeObjects": [
@@ -288,16 +255,47 @@ def _new_document(spec: JobSpec) -> Document:
                 "_id": {"$ifNull": ["$_id", "$$REMOVE"]},
                 "state": {"$cond": [due, State.QUEUED.value, State.IDLE.value]},
                 "next_run_at": first_run,
+                "fence": _first_fence(spec),
                 "created_at": "$$NOW",
                 "updated_at": "$$NOW",
             },
+            {} if spec.recovered is None else _as_before(spec, spec.recovered),
         ]
     }
 
 
+def _requested(spec: JobSpec) -> Document:
+    """Where its history is to begin: the cursor moves on, and this stays."""
+    row = types.find(spec.type)
+    if row is None or row.span is not types.Span.PAST or not isinstance(spec.cursor, Cursor):
+        return {}
+    if spec.recovered is None:
+        return {"requested_since": spec.cursor.since_ms}
+    known = spec.recovered.requested_since
+    return {} if known is None else {"requested_since": known}
+
+
+def _first_fence(spec: JobSpec) -> Any:
+    """Epoch seconds where an earlier job's fence may be on record outside this database."""
+    row = types.find(spec.type)
+    outlives = row is not None and row.fence_outlives_job
+    return EPOCH_SECONDS if outlives or spec.recovered is not None else 0
+
+
+def _as_before(spec: JobSpec, before: RecoveredJob) -> Document:
+    fields: Document = {
+        "status": before.status.value,
+        "progress": {"$literal": before.progress and dict(before.progress)},
+    }
+    if before.declared is not None:
+        fields["declared"] = {"$literal": before.declared}
+    if spec.cursor.done:
+        fields |= {"status": Status.PAUSED.value, "state": State.SUCCESS.value}
+    return fields
+
+
 _UNTOUCHED: Document = {
     "status": Status.ACTIVE.value,
-    "fence": 0,
     "attempt": 0,
     "kills": 0,
     "waiting_for": None,

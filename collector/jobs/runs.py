@@ -1,16 +1,17 @@
 """The history of runs: what `GET /jobs/{id}/runs` and the dashboard show.
 
-Runs are written behind the work, in batches: losing the last second of history to a crash harms
-nobody. Uneventful runs are many (ten thousand series make fourteen million a day) and are kept for
-a day; runs that failed are kept for a month. A TTL index deletes them.
+Runs are written behind the work, in batches: losing the last second of history in a crash is
+acceptable. Uneventful runs are many (ten thousand series make fourteen million a day) and are kept
+for a day; runs that failed are kept for a month. A TTL index deletes them.
 """
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+
+from pymongo.errors import BulkWriteError
 
 from collector.errors import DatabaseUnavailable
 
@@ -24,11 +25,12 @@ KEEP_UNEVENTFUL = timedelta(days=1)
 KEEP_EVENTFUL = timedelta(days=30)
 FLUSH_EVERY = 1.0
 MOST_HELD = 10_000
+DUPLICATE_KEY = 11_000
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One turn of a job on a worker."""
+    """One run of a job on a worker."""
 
     job: Job
     worker_id: str
@@ -65,14 +67,14 @@ class Run:
 
 
 class RunHistory:
-    """Collects finished runs and writes them once a second."""
+    """Collects finished runs; its owner flushes them every `FLUSH_EVERY` seconds."""
 
     def __init__(self, database: Database) -> None:
         self._runs = database.job_runs
         self._held: list[Document] = []
 
     def record(self, run: Run) -> None:
-        # With MongoDB away for long, the newest runs are worth more than an endless list.
+        # During a long outage of MongoDB the newest runs are kept and the oldest dropped.
         if len(self._held) >= MOST_HELD:
             del self._held[: MOST_HELD // 2]
         self._held.append(run.to_document())
@@ -85,12 +87,10 @@ class RunHistory:
             await self._runs.insert_many(batch, ordered=False)
         except DatabaseUnavailable:
             self._held[:0] = batch
-
-    async def keep_flushing(self) -> None:
-        """Until cancelled; the caller flushes once more at the end."""
-        while True:
-            await asyncio.sleep(FLUSH_EVERY)
-            await self.flush()
+        except BulkWriteError as error:
+            # A batch is sent again when its answer was lost; duplicates are then already stored.
+            if any(each["code"] != DUPLICATE_KEY for each in error.details["writeErrors"]):
+                raise
 
     async def of(
         self, job_id: ObjectId, *, before: ObjectId | None = None, limit: int = 100

@@ -1,8 +1,8 @@
-"""Ends of runs, written together.
+"""Writes the ends of runs in batches.
 
-Thousands of short jobs a minute end within moments of each other. Each end is a statement of its
-own behind its own fence, and those that are ready at the same time travel in one command: while
-one is under way, the next gathers.
+Thousands of short jobs end every minute. The end of each is a statement of its own behind its own
+fence; those that are ready at the same time are sent in one command, and while it is under way the
+next batch gathers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Ending:
 
 
 class Settling:
-    """Writes settlements of one worker's leases, as many at a time as have come together."""
+    """Writes the settlements of one worker's leases, in batches."""
 
     def __init__(self, jobs: Collection) -> None:
         self._jobs = jobs
@@ -55,7 +55,7 @@ class Settling:
             batch, self._ready = self._ready[:MOST_AT_ONCE], self._ready[MOST_AT_ONCE:]
             try:
                 lost = await self._write_together(batch)
-            except Exception as error:  # noqa: BLE001 - whatever it is, everyone must hear it
+            except Exception as error:  # noqa: BLE001 - every waiting caller must receive it
                 for ending in batch:
                     _fail(ending, error)
                 continue
@@ -69,18 +69,15 @@ class Settling:
     async def _write_together(self, batch: list[_Ending]) -> set[ObjectId]:
         """One command; returns the jobs that were no longer ours."""
         result = await self._jobs.bulk_write(
-            [
-                UpdateOne(held(ending.lease), settle_update(ending.lease, ending.settlement))
-                for ending in batch
-            ],
+            [UpdateOne(held(ending.lease), settle_update(ending.settlement)) for ending in batch],
             ordered=False,
         )
         if result.matched_count == len(batch):
             return set()
         fences = {ending.lease.job_id: ending.lease.fence for ending in batch}
         found = await self._jobs.find({"_id": {"$in": list(fences)}}, projection=["fence", "state"])
-        # With our fence and at rest it is settled, by this command or by one whose answer was
-        # lost: nobody else can have ended it under that fence.
+        # With our fence and at rest it is settled, by this command or by one whose answer was lost:
+        # no other worker can have ended it under that fence.
         settled = {
             document["_id"]
             for document in found

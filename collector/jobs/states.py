@@ -1,8 +1,8 @@
 """The life of a job, as one table.
 
-`status` is the operator's word (may it run at all?), `state` is where the work is. Every statement
-that moves a job names its transition here; docs/job-states.md draws the same table and a test
-holds the two and the statements equal.
+`status` is set by the operator (may it run at all?), `state` is where the work is. Every statement
+that changes a job names its transition here; docs/job-states.md draws the same table, and a test
+compares the two with the statements.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ LIVE = frozenset({Status.ACTIVE, Status.PAUSED})
 
 
 @dataclass(frozen=True, slots=True)
-class Transition:
-    """One arrow of the diagram. A target of None leaves that word alone."""
+class JobTransition:
+    """One arrow of the diagram. A target of None leaves that field unchanged."""
 
     name: str
     states_from: frozenset[State]
@@ -55,23 +55,28 @@ def _arrow(
     *,
     status_from: frozenset[Status] | Status = Status.ACTIVE,
     status_to: Status | None = None,
-) -> Transition:
+) -> JobTransition:
     states = frozenset({states_from}) if isinstance(states_from, State) else states_from
     statuses = frozenset({status_from}) if isinstance(status_from, Status) else status_from
-    return Transition(name, states, state_to, statuses, status_to, meaning)
+    return JobTransition(name, states, state_to, statuses, status_to, meaning)
 
 
-TRANSITIONS: tuple[Transition, ...] = (
+TRANSITIONS: tuple[JobTransition, ...] = (
     _arrow("lease", WAITING_TO_RUN, State.RUNNING, "a worker takes a due job"),
     _arrow("rescue", State.RUNNING, State.RUNNING, "another worker takes it: the lease ran out"),
     _arrow(
         "set_aside",
         State.RUNNING,
         State.FAILED,
-        "its worker died three times in a row while running it",
+        "it ran alone and its worker died, three times in a row",
         status_to=Status.PAUSED,
     ),
-    _arrow("again", State.RUNNING, State.IDLE, "done for now, the schedule says when next"),
+    _arrow(
+        "again",
+        State.RUNNING,
+        State.IDLE,
+        "done for now, the schedule or the job sets the next run",
+    ),
     _arrow(
         "done",
         State.RUNNING,
@@ -119,7 +124,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         "pause_running",
         State.RUNNING,
         None,
-        "the same while it runs: the worker puts it down after the page in hand",
+        "the same while it runs: the worker stops it after its current page",
         status_to=Status.PAUSED,
     ),
     _arrow(
@@ -146,6 +151,27 @@ TRANSITIONS: tuple[Transition, ...] = (
         "an operator wants a finished or failed job once more",
         status_from=LIVE,
         status_to=Status.ACTIVE,
+    ),
+    _arrow(
+        "extend",
+        frozenset(State),
+        State.QUEUED,
+        "an earlier beginning is requested; a run under way loses its lease",
+    ),
+    _arrow(
+        "extend_settled",
+        SETTLED,
+        State.QUEUED,
+        "the same for a finished or failed job",
+        status_from=Status.PAUSED,
+        status_to=Status.ACTIVE,
+    ),
+    _arrow(
+        "extend_paused",
+        WAITING_TO_RUN | {State.RUNNING},
+        State.IDLE,
+        "the same for a job that an operator paused: it stays paused",
+        status_from=Status.PAUSED,
     ),
     _arrow(
         "delete",

@@ -1,7 +1,7 @@
-"""The cheap sweeper: paused or deleted jobs whose worker died before it could let go.
+"""The sweeper: paused or deleted jobs whose worker died before it could release them.
 
-Active jobs need no sweeper, an expired lease makes them due (see lease.py). The others are in no
-lease query, so their `running` would stay for ever.
+Active jobs need no sweeper, because an expired lease makes them due (see lease.py). The others
+match no lease query, so their `running` would stay for ever.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def sweep(database: Database) -> int:
-    """Puts them down. The fence moves on, so that a late worker's write is still refused."""
+    """Releases them. The fence is incremented, so that a late worker's write is still refused."""
     put_down = BY_NAME["put_down"]
     assert put_down.state_to is not None
     result = await database.jobs.update_many(

@@ -1,0 +1,52 @@
+"""The series that are collected now, and the way to fetch a bar before its time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector.jobs import types
+from collector.jobs.lease_statements import LEASE_INDEX
+from collector.jobs.states import State, Status
+from collector.mongo.client import NOW_MS, WAKE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.mongo.client import Database, Document
+
+
+async def collected_series(database: Database, exchange_id: str) -> tuple[tuple[str, str], ...]:
+    """Symbol and timeframe of every series whose new bars are fetched, in order."""
+    documents = await database.jobs.find(
+        {**_following(exchange_id), "priority": {"$gte": 0}},
+        projection={"symbol": 1, "timeframe": 1},
+        hint=LEASE_INDEX,
+    )
+    return tuple(sorted((each["symbol"], each["timeframe"]) for each in documents))
+
+
+async def fetch_at_once(
+    database: Database, exchange_id: str, closed: Sequence[tuple[str, str]]
+) -> None:
+    """Makes the jobs of these series due now, if they only wait for their time."""
+    if not closed:
+        return
+    series = [{"symbol": symbol, "timeframe": timeframe} for symbol, timeframe in closed]
+    await database.jobs.update_many(
+        {
+            **_following(exchange_id),
+            "$or": series,
+            "state": State.IDLE.value,
+            "waiting_for": None,
+            "$expr": {"$gt": ["$next_run_at", NOW_MS]},
+        },
+        [{"$set": {"next_run_at": NOW_MS, "wake": WAKE}}],
+    )
+
+
+def _following(exchange_id: str) -> Document:
+    return {
+        "exchange_id": exchange_id,
+        "type": types.OHLCV_INCREMENTAL.name,
+        "status": Status.ACTIVE.value,
+    }
