@@ -7,18 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.exchanges.simulated.ask import VenueError
-from collector.exchanges.simulated.bars import FRAMES, Bars
-from collector.exchanges.simulated.faults.history import NoTrade
-from collector.exchanges.simulated.listing import MINUTE_MS, WELL_KNOWN, Listing, listings
-from collector.exchanges.simulated.noise import levels, levels_directly, octave_keys
-from collector.exchanges.simulated.series import Series
-from collector.exchanges.simulated.trades import trades_of
-from collector.exchanges.simulated.truth import Truth
+from collector.durations import MINUTE_MS
+from collector.simulated.bars import FRAMES, Bars
+from collector.simulated.faults.history import NoTrade
+from collector.simulated.listing import WELL_KNOWN, SimulatedMarket, listings
+from collector.simulated.noise import levels, levels_directly, octave_keys
+from collector.simulated.request import VenueError
+from collector.simulated.series import SimulatedSeries
+from collector.simulated.trades import trades_of
+from collector.simulated.truth import Truth
 
 NOON = 1_700_000_040_000
 BTC = WELL_KNOWN[0]
-LATER = Listing("NEW", "USDT", NOON + 90 * MINUTE_MS, 3.0, delisted_ms=NOON + 900 * MINUTE_MS)
+LATER = SimulatedMarket(
+    "NEW", "USDT", NOON + 90 * MINUTE_MS, 3.0, delisted_ms=NOON + 900 * MINUTE_MS
+)
 
 minutes_ms = st.integers(27_000_000, 31_000_000).map(lambda minute: minute * MINUTE_MS)
 markets = st.sampled_from(listings(12))
@@ -40,12 +43,12 @@ def test_the_short_cut_of_the_noise_changes_nothing(first: int, count: int, stre
 @given(market=markets, seed=seeds, start=minutes_ms, count=st.integers(1, 200), data=st.data())
 @settings(max_examples=50)
 def test_a_minute_is_the_same_in_whatever_stretch_it_is_computed(
-    market: Listing, seed: int, start: int, count: int, data: st.DataObject
+    market: SimulatedMarket, seed: int, start: int, count: int, data: st.DataObject
 ) -> None:
-    whole = rows(Series(market, seed).minutes(start, start + count * MINUTE_MS))
+    whole = rows(SimulatedSeries(market, seed).minutes(start, start + count * MINUTE_MS))
     if whole:
         place = data.draw(st.integers(0, len(whole) - 1))
-        alone = Series(market, seed).minutes(whole[place][0], whole[place][0] + 1)
+        alone = SimulatedSeries(market, seed).minutes(whole[place][0], whole[place][0] + 1)
         assert rows(alone) == [whole[place]]
 
 
@@ -64,8 +67,8 @@ def test_another_seed_gives_other_bars() -> None:
 
 @given(market=markets, seed=seeds, start=minutes_ms)
 @settings(max_examples=50)
-def test_every_bar_is_a_possible_bar(market: Listing, seed: int, start: int) -> None:
-    table = Series(market, seed).minutes(start, start + 300 * MINUTE_MS).table
+def test_every_bar_is_a_possible_bar(market: SimulatedMarket, seed: int, start: int) -> None:
+    table = SimulatedSeries(market, seed).minutes(start, start + 300 * MINUTE_MS).table
     _, opened, high, low, closed, volume, quote, trades, taker, taker_quote = table
     assert (low <= np.minimum(opened, closed)).all()
     assert (np.maximum(opened, closed) <= high).all()
@@ -80,8 +83,10 @@ def test_every_bar_is_a_possible_bar(market: Listing, seed: int, start: int) -> 
 
 @given(market=markets, seed=seeds, start=minutes_ms)
 @settings(max_examples=25)
-def test_the_trades_of_a_minute_make_its_bar(market: Listing, seed: int, start: int) -> None:
-    series = Series(market, seed)
+def test_the_trades_of_a_minute_make_its_bar(
+    market: SimulatedMarket, seed: int, start: int
+) -> None:
+    series = SimulatedSeries(market, seed)
     for bar in series.minutes(start, start + 3 * MINUTE_MS).table.T:
         open_ms, opened, high, low, closed, volume, _, count, _, _ = bar.tolist()
         trades = trades_of(bar, series.trade_stream)
@@ -163,7 +168,7 @@ def test_ten_thousand_markets_have_names_of_their_own() -> None:
 
 def test_a_listing_begins_on_a_minute() -> None:
     with pytest.raises(ValueError, match="not the start of a minute"):
-        Listing("ODD", "USDT", NOON + 1, 1.0)
+        SimulatedMarket("ODD", "USDT", NOON + 1, 1.0)
 
 
 RECORDED = [

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from collector.clock import ManualClock
-from collector.exchanges.simulated.ask import Ask, Outcome
-from collector.exchanges.simulated.faults.answers import (
+from collector.durations import MINUTE_MS
+from collector.simulated.faults.answers import (
+    BadAnswer,
     Ban,
     ClockDrift,
     Empty,
+    Gateway,
     Hang,
     Html,
     Huge,
@@ -24,10 +28,10 @@ from collector.exchanges.simulated.faults.answers import (
     TooManyRequests,
     Truncated,
 )
-from collector.exchanges.simulated.faults.book import FaultBook
-from collector.exchanges.simulated.faults.catalogue import KINDS, fault_json, parse_faults
-from collector.exchanges.simulated.faults.history import Missing, NoTrade, Revision
-from collector.exchanges.simulated.faults.rows import (
+from collector.simulated.faults.book import FaultBook
+from collector.simulated.faults.catalogue import KINDS, fault_json, parse_faults
+from collector.simulated.faults.history import Missing, NoTrade, Revision
+from collector.simulated.faults.rows import (
     BadOhlc,
     Disorder,
     Dropped,
@@ -36,11 +40,12 @@ from collector.exchanges.simulated.faults.rows import (
     Unaligned,
     WrongTypes,
 )
-from collector.exchanges.simulated.listing import MINUTE_MS, WELL_KNOWN
-from collector.exchanges.simulated.venue import Venue
+from collector.simulated.listing import WELL_KNOWN
+from collector.simulated.request import PendingAnswer, PublicRequest
+from collector.simulated.venue import SimulatedVenue
 
 if TYPE_CHECKING:
-    from collector.exchanges.simulated.faults.record import Fault
+    from collector.simulated.faults.record import Fault
 
 NOW = 1_700_000_059_999
 RUNNING = 1_700_000_040_000
@@ -54,15 +59,15 @@ class Desk:
         self.clock = ManualClock()
         self.faults = FaultBook(seed, self.clock.monotonic)
         self.faults.add(*faults)
-        self.venue = Venue(WELL_KNOWN, seed, self.faults)
+        self.venue = SimulatedVenue(WELL_KNOWN, seed, self.faults)
         self.asked = 0
 
-    async def ask(self, endpoint: str = "klines", **query: Any) -> Outcome:
+    async def ask(self, endpoint: str = "klines", **query: Any) -> PendingAnswer:
         if endpoint == "klines":
             query = {"symbol": "BTCUSDT", "interval": "1m", "startTime": START, "limit": 20} | query
         self.asked += 1
         texts = {name: str(value) for name, value in query.items()}
-        outcome, _ = await self.venue.answer(Ask(self.asked, endpoint, NOW, texts))
+        outcome, _ = await self.venue.answer(PublicRequest(self.asked, endpoint, NOW, texts))
         return outcome
 
     async def rows(self, **query: Any) -> list[list[Any]]:
@@ -157,6 +162,26 @@ async def test_broken_bodies_come_with_status_200() -> None:
     assert html.body.startswith(b"<!DOCTYPE html>")
     assert html.content_type == "text/html"
     assert malformed.status == html.status == 200
+
+
+@pytest.mark.parametrize(("fault", "status"), [(Gateway(), 404), (Gateway(status=502), 502)])
+async def test_a_gateway_answers_without_a_word_of_the_exchange(
+    fault: Gateway, status: int
+) -> None:
+    page = await Desk(fault).ask()
+    assert (page.status, page.content_type, page.foreign) == (status, "text/html", True)
+    assert page.body.startswith(b"<html>")
+    assert (await Desk(replace(fault, body="empty")).ask()).body == b""
+
+
+async def test_a_bad_answer_is_one_of_three_by_the_die() -> None:
+    desk = Desk(BadAnswer(probability=0.5))
+    answers = [await desk.ask("ping") for _ in range(400)]
+    kinds = Counter((a.status, a.ending, a.content_type == "text/html") for a in answers)
+    good = (200, "whole", False)
+    assert 150 < kinds.pop(good) < 250
+    assert kinds.keys() == {(502, "whole", True), (200, "reset", False), (200, "whole", True)}
+    assert min(kinds.values()) > 40
 
 
 async def test_a_huge_body_is_still_the_right_answer() -> None:

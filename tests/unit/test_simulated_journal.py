@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from collector.exchanges.simulated.journal import Entry, Journal, read_journal
+from collector.simulated.journal import Journal, JournalEntry, read_journal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def arrive(journal: Journal, at_ms: float, path: str = "/api/v3/klines") -> int:
     seq = journal.next_seq
-    journal.arrive(Entry(seq, at_ms, "GET", path, symbol="BTCUSDT", weight=2))
+    journal.arrive(JournalEntry(seq, at_ms, "GET", path, symbol="BTCUSDT", weight=2))
     return seq
 
 
@@ -50,7 +50,7 @@ def test_the_oldest_are_forgotten_when_it_is_full() -> None:
         journal.answer(arrive(journal, float(at)), 200, float(at))
     kept = journal.since()
     assert 8 <= len(kept) <= 9
-    assert kept[-1] == Entry(
+    assert kept[-1] == JournalEntry(
         100, 99.0, "GET", "/api/v3/klines", "BTCUSDT", weight=2, status=200, took_ms=0.0
     )
     assert [entry.seq for entry in journal.since(98)] == [99, 100]

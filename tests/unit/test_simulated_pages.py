@@ -7,21 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.exchanges.simulated.bars import FRAMES, MINUTE, Bars
-from collector.exchanges.simulated.encode import decimal, page_json, page_rows
-from collector.exchanges.simulated.faults.history import Missing, NoTrade, Revision
-from collector.exchanges.simulated.listing import MINUTE_MS, WELL_KNOWN, Listing, listings
-from collector.exchanges.simulated.truth import Truth
-from collector.exchanges.simulated.view import View
+from collector.durations import MINUTE_MS
+from collector.simulated.bars import FRAMES, MINUTE, Bars
+from collector.simulated.encode import decimal, page_json, page_rows
+from collector.simulated.faults.history import Missing, NoTrade, Revision
+from collector.simulated.listing import WELL_KNOWN, SimulatedMarket, listings
+from collector.simulated.truth import Truth
+from collector.simulated.view import ClientView
 
 NOW = 1_700_000_059_999  # 19.999 s into a minute.
 RUNNING = MINUTE.floor(NOW)
 TRUTH = Truth()
-VIEW = View(TRUTH)
+VIEW = ClientView(TRUTH)
 
 
 def page(
-    view: View = VIEW,
+    view: ClientView = VIEW,
     *,
     symbol: str = "BTCUSDT",
     interval: str = "1m",
@@ -78,8 +79,10 @@ def test_the_future_is_not_shown() -> None:
 
 
 def test_a_delisted_market_keeps_its_history() -> None:
-    gone = Listing("GONE", "USDT", RUNNING - 900 * MINUTE_MS, 5.0, delisted_ms=RUNNING - MINUTE_MS)
-    bars = page(View(Truth(listings=(gone,))), symbol="GONEUSDT", limit=2)
+    gone = SimulatedMarket(
+        "GONE", "USDT", RUNNING - 900 * MINUTE_MS, 5.0, delisted_ms=RUNNING - MINUTE_MS
+    )
+    bars = page(ClientView(Truth(listings=(gone,))), symbol="GONEUSDT", limit=2)
     assert opens(bars) == [RUNNING - 3 * MINUTE_MS, RUNNING - 2 * MINUTE_MS]
 
 
@@ -114,13 +117,13 @@ def test_the_running_hour_holds_the_minutes_so_far() -> None:
 def test_a_page_reaches_over_minutes_without_trades() -> None:
     start = RUNNING - 3000 * MINUTE_MS
     hole = (start + MINUTE_MS, start + 2000 * MINUTE_MS)
-    view = View(Truth(no_trade=(NoTrade(spans=(hole,)),)))
+    view = ClientView(Truth(no_trade=(NoTrade(spans=(hole,)),)))
     assert opens(page(view, start=start, limit=2)) == [start, hole[1]]
     assert opens(page(view, end=hole[1], limit=2)) == [start, hole[1]]
 
 
 def test_lost_bars_are_never_shown_but_are_in_the_truth() -> None:
-    view = View(TRUTH, missing=(Missing(ratio=0.2),))
+    view = ClientView(TRUTH, missing=(Missing(ratio=0.2),))
     start = RUNNING - 2000 * MINUTE_MS
     shown = opens(page(view, start=start, limit=1000))
     true = opens(TRUTH.bars("BTCUSDT", "1m", start, shown[-1] + 1))
@@ -131,7 +134,7 @@ def test_lost_bars_are_never_shown_but_are_in_the_truth() -> None:
 
 
 def test_a_revised_bar_becomes_the_truth_some_time_after_its_close() -> None:
-    view = View(TRUTH, revisions=(Revision(after_ms=30_000),))
+    view = ClientView(TRUTH, revisions=(Revision(after_ms=30_000),))
     start, closed = RUNNING, RUNNING + MINUTE_MS
     early = page(view, start=start, limit=1, now=closed + 29_999)
     final = page(view, start=start, limit=1, now=closed + 30_000)
@@ -152,7 +155,7 @@ def test_a_revised_bar_becomes_the_truth_some_time_after_its_close() -> None:
 )
 @settings(max_examples=60, deadline=None)
 def test_both_ways_of_writing_a_page_give_the_same_text(
-    market: Listing, start: int, count: int, interval: str
+    market: SimulatedMarket, start: int, count: int, interval: str
 ) -> None:
     frame = FRAMES[interval]
     start = frame.floor(start)

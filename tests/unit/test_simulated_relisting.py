@@ -6,11 +6,11 @@ import orjson
 import pytest
 from aiohttp import ClientSession
 
-from collector.exchanges.simulated.exchange_info import ExchangeInfo
-from collector.exchanges.simulated.listing import WELL_KNOWN, Listing
-from collector.exchanges.simulated.relisting import changed, delisted, relisted, renamed
-from collector.exchanges.simulated.server import SimulatedExchange
-from collector.exchanges.simulated.truth import Truth
+from collector.simulated.exchange_info import ExchangeInfo
+from collector.simulated.listing import WELL_KNOWN, SimulatedMarket
+from collector.simulated.relisting import changed, delisted, relisted, renamed
+from collector.simulated.server import SimulatedExchange
+from collector.simulated.truth import Truth
 
 MINUTE = 60_000
 T0 = 1_704_067_200_000
@@ -20,13 +20,13 @@ def at(minute: int) -> int:
     return T0 + minute * MINUTE
 
 
-def minutes(listings: tuple[Listing, ...], symbol: str = "BTC/USDT") -> list[int]:
+def minutes(listings: tuple[SimulatedMarket, ...], symbol: str = "BTC/USDT") -> list[int]:
     """The minutes from 0 to 100 that have a bar."""
     opens = Truth(listings=listings).bars(symbol, "1m", T0, at(100)).open_ms
     return [(int(ts) - T0) // MINUTE for ts in opens]
 
 
-def statuses(listings: tuple[Listing, ...], minute: int) -> dict[str, str]:
+def statuses(listings: tuple[SimulatedMarket, ...], minute: int) -> dict[str, str]:
     body = orjson.loads(ExchangeInfo(listings).body(at(minute)))
     return {each["symbol"]: each["status"] for each in body["symbols"]}
 

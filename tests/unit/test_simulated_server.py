@@ -12,11 +12,12 @@ import pyarrow as pa
 import pytest
 
 from collector.clock import ManualClock
-from collector.exchanges.simulated.faults.answers import Hang, Latency
-from collector.exchanges.simulated.gate import Limit
-from collector.exchanges.simulated.journal import read_journal
-from collector.exchanges.simulated.listing import MINUTE_MS, listings
-from collector.exchanges.simulated.server import SimulatedExchange
+from collector.durations import MINUTE_MS
+from collector.simulated.faults.answers import Gateway, Hang, Latency
+from collector.simulated.journal import read_journal
+from collector.simulated.listing import listings
+from collector.simulated.request_limit import Limit
+from collector.simulated.server import SimulatedExchange
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -134,6 +135,18 @@ async def test_hanging_requests_do_not_keep_the_exchange_from_stopping() -> None
             await asked
 
 
+async def test_a_gateway_has_none_of_the_exchanges_headers() -> None:
+    async with (
+        SimulatedExchange(faults=[Gateway(count=1)]) as exchange,
+        aiohttp.ClientSession(exchange.url) as http,
+    ):
+        told = []
+        for _ in range(2):
+            async with http.get("/api/v3/ping") as answer:
+                told.append((answer.status, "X-MBX-USED-WEIGHT-1M" in answer.headers))
+        assert told == [(404, False), (200, True)]
+
+
 async def test_faults_are_switched_over_http(http: aiohttp.ClientSession) -> None:
     async with http.post("/sim/faults", json={"kind": "clock_drift", "ms": 900}) as answer:
         (number,) = (await answer.json())["ids"]
@@ -216,9 +229,10 @@ async def test_as_a_process_it_says_where_it_is_and_ends_well(
     journal = tmp_path / "journal.jsonl"
     options = ["--port", "0", "--symbols", "7", "--latency-ms", "1", "--limit", "1", "--enforce"]
     options += ["--journal", str(journal), "--listed", "2024-01-01"]
-    options += ["--faults", '{"kind": "html", "endpoint": "ping"}']
+    faults = '[{"kind": "late_arrival", "ms": 1}, {"kind": "html", "endpoint": "ping"}]'
+    options += ["--faults", faults]
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "collector.exchanges.simulated", *options),
+        *(sys.executable, "-m", "collector.simulated", *options),
         stdout=asyncio.subprocess.PIPE,
     )
     try:
@@ -238,8 +252,8 @@ async def test_as_a_process_it_says_where_it_is_and_ends_well(
             await process.wait()
     entries = read_journal(journal)
     assert [(entry.status, entry.faults) for entry in entries] == [
-        (200, ("latency", "html")),
-        (429, ()),
+        (200, ("late_arrival", "latency", "html")),
+        (429, ("late_arrival",)),
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.exchanges.simulated.windows import max_in_window, sliding_violations
+from collector.simulated.windows import max_in_window, sliding_violations
 
 arrivals = st.lists(st.integers(0, 60).map(float), max_size=40)
 
