@@ -1,1 +1,1 @@
-"""Exchanges: translation only. No limits, no retries, no sleeping live here."""
+"""Exchanges: translation only. No limits, no retries and no sleeping here."""

@@ -1,8 +1,8 @@
 """What Collector needs from an exchange, and what an exchange needs from Collector.
 
-An adapter translates; it never waits, retries or counts. Before it lets a request out it asks its
-`Permit`, and after every answer it tells the permit what came back, so that nothing can reach a
-venue without a token and no hint of a ban is lost.
+An adapter translates; it never waits, retries or counts. Before it sends a request it calls its
+`Permit`, and after every answer it reports the result to the permit, so that nothing reaches a
+venue without a token and no sign of a ban is lost.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from collector.market.bar_rows import BarRows
     from collector.market.timeframe import Timeframe
     from collector.market.trade import Trade
 
 Health = Literal["good", "bad", "unknown"]
-"""What an answer says of the venue: bad for a time-out, a 5xx, a dropped connection or a body that
-cannot be understood; unknown when it was told to stop, refused a mistake of ours, or was not
-waited for."""
+"""What an answer shows about the venue: bad for a time-out, a 5xx, a dropped connection or an
+unreadable body; unknown when the venue demanded a stop, refused an error of ours, or the answer was
+not waited for.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,45 +29,52 @@ class Call:
     """One request about to leave: `weight` is what the venue itself counts for it.
 
     `endpoint` is the venue's path with its placeholders unfilled, so that there are few of them.
+    `key` names the series, as `spacing_key` does, where the venue's requests are spaced by it.
     """
 
     exchange_id: str
     endpoint: str
     weight: int = 1
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back, before anyone judged it. Header names are in lower case.
+    """What came back, before it is interpreted.
 
-    `status` 0: nothing came back at all. `seconds` counts from the token to the end.
+    `outcome` is one word of few, for metrics: `2xx` or `4xx` of HTTP, `ok` or the kind of a failure
+    elsewhere, `none` when nothing came back at all. `seconds` counts from the token to the end.
+    `headers` are what the venue reports beside its answer, names in lower case. `error` is the
+    adapter's verdict, None for a good answer. `arrived_at` is when the first bytes were here, on
+    our monotonic clock; None: the answer was not waited for, and the request may still arrive.
     """
 
     call: Call
-    status: int
-    headers: Mapping[str, str]
+    outcome: str
     seconds: float
+    headers: Mapping[str, str] = field(default_factory=dict)
     health: Health = "unknown"
+    error: Exception | None = None
+    arrived_at: float | None = None
 
 
 class Permit(Protocol):
-    """Stands between an adapter and the network.
+    """The gate between an adapter and the network.
 
     Every `before` that returns is followed by exactly one `after`, which ends before the adapter's
-    method does, even when that method fails or is cancelled. At most one request leaves between.
-    When it could not leave in time, `before` is asked once more for the same call, and what it
-    returned first counts for nothing.
+    method does, even when that method fails or is cancelled. At most one request leaves in between.
+    When it could not leave in time, `before` is called once more for the same call, and its first
+    result is void.
     """
 
     async def before(self, call: Call) -> float:
         """Returns when the request may leave now, with the last moment (monotonic) at which it may.
 
-        Raises RateLimited when it may not. Whatever it raises comes out of the adapter's method
-        unchanged.
+        Raises RateLimited when it may not. The adapter's method raises the same error unchanged.
         """
 
     async def after(self, answer: Answer) -> None:
-        """Hears every answer, the bad ones first of all."""
+        """Receives every answer, good or bad."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,26 +104,38 @@ class Markets:
 class BarPage:
     """A well-formed answer to one request for bars: rows as the venue sent them, oldest first.
 
-    Each row is (ts_ms, open, high, low, close, volume, turnover or None). An empty page is a
-    venue's own statement that it has no bars there; a broken answer never becomes a page. A value
-    the venue left out is None, also a time; rows without a time come last. `server_ms` is when the
-    venue's server says it answered, to the second and never later than that.
+    They are columns, and rows only where one is odd (market/bar_rows.py). Each row reads as (ts_ms,
+    open, high, low, close, volume, turnover or None). An empty page means that the venue answered
+    with no bars; a broken answer never becomes a page. A value the venue left out is None, also a
+    time; rows without a time come last. `server_ms` is the time of the answer on the venue's clock,
+    to the second, rounded down.
+
+    pipeline/proof.py decides what the rows cover, by these facts:
+
+    first_ms  when the first row that was sent opens, also one before the requested time last_ms
+    when the last row that was sent opens, also one that the page had no room for full      rows may
+    have been left out: as many came as were requested, or as ever came begins    the venue is known
+    to begin its answers at the requested time
     """
 
-    rows: tuple[tuple[float | None, ...], ...]
+    rows: BarRows
     asked_from_ms: int
     asked_limit: int
     server_ms: int | None = None
+    first_ms: int | None = None
+    last_ms: int | None = None
+    full: bool = True
+    begins: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TradePage:
-    """An answer to one request for trades, oldest first, and the stretch it settles.
+    """An answer to one request for trades, oldest first, and the range it covers.
 
-    Every trade of `[from_ms, to_ms)` is in it. What was traded between the moment asked for and a
-    later `from_ms` the venue no longer tells. It may hold trades behind `to_ms`, too, which the
-    next page repeats. `is_latest`: `to_ms` is as close to the present as can be believed. A page
-    that is not the latest and settles nothing has a sequel: the same has to be asked for again.
+    Every trade of `[from_ms, to_ms)` is in it. When `from_ms` is later than requested, the venue no
+    longer serves the trades before it. It may also hold trades after `to_ms`, which the next page
+    repeats. `is_latest`: `to_ms` is as close to the present as can be trusted. A page that is not
+    the latest and covers nothing has a sequel: repeat the same request.
     """
 
     trades: tuple[Trade, ...]
@@ -127,7 +148,7 @@ class TradePage:
 class Ticker:
     """A market's last price and best offers; `volume` is the last day's, in the base currency.
 
-    What the venue left out is None. `ts` is the venue's own moment, else when it answered.
+    What the venue left out is None. `ts` is the venue's own time, else the time of the answer.
     """
 
     symbol: str
@@ -147,10 +168,10 @@ class Exchange(Protocol):
     id: str
 
     async def load_markets(self) -> Markets:
-        """Every market, asked from the venue. An answer without any is ExchangeUnavailable."""
+        """Every market, requested from the venue. ExchangeUnavailable for an empty answer."""
 
     def restore_markets(self, markets: Markets) -> None:
-        """Uses markets that were loaded before instead of asking again. Sends nothing."""
+        """Uses markets that were loaded before instead of requesting them. Sends nothing."""
 
     async def fetch_bars(
         self, symbol: str, timeframe: Timeframe, since_ms: int, limit: int
@@ -164,13 +185,13 @@ class Exchange(Protocol):
         """When the first bar opens; None when the venue has none."""
 
     async def fetch_trades(self, symbol: str, since_ms: int) -> TradePage:
-        """The trades from `since_ms` on, as many as one request gives.
+        """The trades from `since_ms` on, as many as one request returns.
 
         Raises MarketsUnavailable when markets were neither loaded nor restored.
         """
 
     async def fetch_tickers(self) -> tuple[Ticker, ...]:
-        """The tickers of all known markets, by symbol. Never none."""
+        """The tickers of all known markets, by symbol. Never empty."""
 
     async def server_ms(self) -> int:
         """The venue's clock."""

@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 
 from collector.clock import ManualClock, SystemClock
-from collector.errors import BadRequest, ConfigError, ExchangeBlocked, ExchangeUnavailable
-from collector.exchanges.ccxt_exchange import CcxtExchange
-from tests.contract.ccxt_venue import (
+from collector.errors import (
+    BadRequest,
+    ConfigError,
+    ExchangeBlocked,
+    ExchangeRefused,
+    ExchangeUnavailable,
+)
+from collector.exchanges.ccxt.exchange import CcxtExchange
+from tests.support.ccxt_venue import (
     FIRST_BAR_MS,
     MINUTE,
     NotedPermit,
@@ -82,7 +88,8 @@ async def test_bybit_bans_for_ten_minutes_with_a_403() -> None:
 async def test_another_403_of_bybit_is_no_ban() -> None:
     text = "The Amazon CloudFront distribution is configured to block access from your country"
     error = await fails("bybit", says(403, text=text))
-    assert isinstance(error, BadRequest)
+    assert isinstance(error, ExchangeRefused)
+    assert error.kind == "403"
     assert "block access from your country" in str(error)
 
 
@@ -125,10 +132,19 @@ async def test_451_is_permanent(exchange_id: str) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 405, 410, 422])
-async def test_a_refusal_is_a_bad_request(status: int) -> None:
-    error = await fails("binance", says(status, text="no such thing"))
-    assert isinstance(error, BadRequest)
-    assert f"{status} no such thing" in str(error)
+async def test_a_bare_status_is_no_last_word(status: int) -> None:
+    """It may be a gateway's: nothing in it says that the venue itself has answered."""
+    for turn in (says(status, text="no such thing"), says(status, {"message": "no such thing"})):
+        error = await fails("binance", turn)
+        assert isinstance(error, ExchangeRefused)
+        assert error.kind == str(status)
+        assert "no such thing" in str(error)
+
+
+async def test_a_bare_451_may_be_a_gateway_s() -> None:
+    error = await fails("binance", says(451, text="<html>blocked</html>"))
+    assert isinstance(error, ExchangeRefused)
+    assert error.kind == "451"
 
 
 async def test_a_symbol_the_venue_no_longer_has_is_a_bad_request() -> None:
@@ -156,7 +172,7 @@ async def test_a_time_out_is_unavailable() -> None:
         desk.venue.turns.append(hangs(desk.venue))
         with pytest.raises(ExchangeUnavailable, match="RequestTimeout"):
             await desk.exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS, 3)
-        assert desk.permit.answers[0].status == 0
+        assert desk.permit.answers[0].outcome == "none"
 
 
 async def test_a_venue_that_is_not_there_is_unavailable() -> None:
@@ -168,7 +184,7 @@ async def test_a_venue_that_is_not_there_is_unavailable() -> None:
         with pytest.raises(ExchangeUnavailable, match="ClientConnectorError"):
             await exchange.server_ms()
         await exchange.close()
-        assert [answer.status for answer in permit.answers] == [0]
+        assert [answer.outcome for answer in permit.answers] == ["none"]
 
 
 async def test_a_host_that_is_not_the_given_one_is_never_asked() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from collector.clock import SystemClock
 from collector.errors import ExchangeBlocked, ExchangeUnavailable, KeyRefused
-from collector.exchanges.ccxt_exchange import CcxtExchange
+from collector.exchanges.ccxt.exchange import CcxtExchange
 from collector.secrets import Credentials
-from tests.contract.ccxt_venue import Desk, NotedPermit, Venue, opened, says, serving
+from tests.support.ccxt_venue import Desk, NotedPermit, Venue, opened, says, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -1,6 +1,6 @@
-"""Exchanges that nobody has described: what their answers teach, and what is never believed.
+"""Exchanges without a record: what their answers teach, and what is never accepted.
 
-Binance US speaks Binance's format and has no quirks of its own here; the local venue answers in
+Binance US speaks Binance's format, and its record is taken away here; the local venue answers in
 the many ways there are.
 """
 
@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.clock import ManualClock
-from collector.exchanges.ccxt_exchange import CcxtExchange
-from collector.exchanges.quirks import quirks_for
-from tests.contract.ccxt_venue import (
+from collector.exchanges.ccxt.exchange import CcxtExchange
+from collector.exchanges.quirks.lookup import WRITTEN_DOWN
+from collector.exchanges.registry import quirks_for
+from collector.pipeline.proof import proven
+from tests.support.ccxt_venue import (
     FIRST_BAR_MS,
     MINUTE,
     Desk,
@@ -24,8 +26,9 @@ from tests.contract.ccxt_venue import (
     says,
     serving,
 )
-from tests.contract.dialects import DIALECTS
-from tests.contract.dialects.dialect import bar_at, dated
+from tests.support.dialects import DIALECTS
+from tests.support.dialects.dialect import bar_at, dated
+from workers.handlers.asking import extent_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -41,6 +44,11 @@ UNDESCRIBED = "binanceus"
 STEP = MINUTE.ms
 NOW_MS = FIRST_BAR_MS + 10_000 * STEP + 17_000
 LAST_MS = MINUTE.floor(NOW_MS)
+
+
+@pytest.fixture(autouse=True)
+def nobody_has_described_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(WRITTEN_DOWN, UNDESCRIBED)
 
 
 @asynccontextmanager
@@ -72,9 +80,13 @@ async def asked(desk: Desk, since: int, limit: int) -> BarPage:
     return await desk.exchange.fetch_bars("BTC/USDT", MINUTE, since, limit)
 
 
-def claim(page: BarPage) -> tuple[int, int]:
-    """From where a page speaks, and for how many bars."""
-    return (page.asked_from_ms - FIRST_BAR_MS) // STEP, page.asked_limit
+def claim(page: BarPage) -> list[tuple[int, int]]:
+    """What a page covers by itself: from which slot on, and how many."""
+    found = proven([extent_of(page, MINUTE, NOW_MS)], MINUTE, LAST_MS)
+    return [
+        ((each.from_ms - FIRST_BAR_MS) // STEP, (each.to_ms - each.from_ms) // STEP)
+        for each in found
+    ]
 
 
 def test_it_is_not_described() -> None:
@@ -85,22 +97,35 @@ def test_it_is_not_described() -> None:
 async def test_a_plain_venue_is_believed() -> None:
     async with a_venue_that(whole) as desk:
         page = await asked(desk, FIRST_BAR_MS, 500)
-        assert claim(page) == (0, 500)
+        assert claim(page) == [(0, 500)]
         assert len(page.rows) == 500
 
 
-async def test_the_largest_page_is_learnt_from_answers_that_were_cut() -> None:
+async def test_an_answer_that_was_cut_settles_up_to_its_last_row() -> None:
     async with a_venue_that(lambda since, limit: whole(since, limit, cap=200)) as desk:
         page = await asked(desk, FIRST_BAR_MS, 500)
-        assert claim(page) == (0, 200), "it says nothing of the 300 it was asked for as well"
+        assert claim(page) == [(0, 200)], "it says nothing of the 300 it was asked for as well"
         page = await asked(desk, FIRST_BAR_MS + 200 * STEP, 500)
-        assert claim(page) == (200, 200)
-        await asked(desk, FIRST_BAR_MS + 400 * STEP, 500)
-        assert [request.query["limit"] for request in desk.venue.requests] == ["500", "500", "200"]
+        assert claim(page) == [(200, 200)]
+
+
+@pytest.mark.parametrize(("size", "cap"), [(300, 100), (1440, 440), (1000, 500)])
+async def test_an_answer_that_lost_its_oldest_rows_settles_from_its_first_one_on(
+    size: int, cap: int
+) -> None:
+    def newest(since: int, limit: int) -> list[int]:
+        first = -(-max(since, FIRST_BAR_MS) // STEP) * STEP
+        window = range(first, min(since + limit * STEP, LAST_MS + 1), STEP)
+        return [*window][-cap:]
+
+    async with a_venue_that(newest) as desk:
+        page = await asked(desk, FIRST_BAR_MS, size)
+        size = page.asked_limit
+        assert claim(page) == [(size - cap, cap)]
 
 
 async def test_a_quiet_market_is_no_small_page() -> None:
-    """Three bars and then none: what follows is asked for again, and not as three."""
+    """Three bars and then none: too few to have been cut, so the silence behind them counts."""
 
     def quiet(since: int, limit: int) -> list[int]:
         return [ts for ts in whole(since, limit) if (ts - FIRST_BAR_MS) // STEP % 500 < 3]
@@ -108,34 +133,61 @@ async def test_a_quiet_market_is_no_small_page() -> None:
     async with a_venue_that(quiet) as desk:
         for start in (0, 500, 1000):
             page = await asked(desk, FIRST_BAR_MS + start * STEP, 400)
-            assert claim(page) == (start, 3)
-        page = await asked(desk, FIRST_BAR_MS + 3 * STEP, 400)
+            assert claim(page) == [(start, 400)]
+
+
+async def test_an_empty_page_settles_nothing() -> None:
+    async with a_venue_that(lambda since, limit: []) as desk:
+        page = await asked(desk, FIRST_BAR_MS, 400)
         assert page.rows == ()
-        assert claim(page) == (3, 400), "nothing at all is a statement about the whole window"
-        assert {request.query["limit"] for request in desk.venue.requests} == {"400"}
+        assert claim(page) == []
 
 
 async def test_an_exclusive_since_is_learnt() -> None:
     async with a_venue_that(lambda since, limit: whole(since + 1, limit)) as desk:
         page = await asked(desk, FIRST_BAR_MS + 10 * STEP, 50)
-        assert claim(page)[0] == 11, "nothing is said of the bar that was left out"
+        assert claim(page)[0][0] == 11, "nothing is said of the bar that was left out"
         page = await asked(desk, FIRST_BAR_MS + 10 * STEP, 50)
         assert page.rows[0][0] == FIRST_BAR_MS + 10 * STEP
-        assert claim(page) == (10, 50)
+        assert claim(page) == [(10, 50)]
 
 
 async def test_a_venue_that_always_sends_its_latest_bars_says_nothing_of_older_ones() -> None:
     latest = [LAST_MS - at * STEP for at in range(100)][::-1]
     async with a_venue_that(lambda since, limit: latest) as desk:
         page = await asked(desk, FIRST_BAR_MS, 100)
-        assert page.asked_from_ms == page.rows[0][0] == latest[0]
+        assert claim(page) == []
+        assert page.first_ms == latest[0]
 
 
-async def test_a_venue_that_jumps_to_the_first_bar_is_believed() -> None:
+async def test_what_came_before_the_moment_asked_for_is_known_and_left_out() -> None:
+    """All of the last day, whatever `since` says: the page is not full of the wrong rows."""
+    latest = [LAST_MS - at * STEP for at in range(1441)][::-1]
+    async with a_venue_that(lambda since, limit: latest) as desk:
+        page = await asked(desk, LAST_MS - 99 * STEP, 100)
+        assert [row[0] for row in page.rows] == latest[-100:]
+        assert page.first_ms == latest[0]
+        assert claim(page)[0][1] == 100
+
+
+async def test_a_venue_that_jumps_to_the_first_bar_is_not_believed_before_it() -> None:
     async with a_venue_that(whole) as desk:
         page = await asked(desk, FIRST_BAR_MS - 5_000 * STEP, 100)
-        assert claim(page) == (-5_000, 100)
+        assert claim(page) == []
         assert page.rows[0][0] == FIRST_BAR_MS
+
+
+async def test_a_venue_that_counts_rows_from_since_is_believed_before_its_first_one() -> None:
+    def sparse(since: int, limit: int) -> list[int]:
+        every = [ts for ts in whole(since, 10_000, cap=10_000) if (ts - FIRST_BAR_MS) % 120_000]
+        return every[:limit]
+
+    async with a_venue_that(sparse) as desk:
+        page = await asked(desk, FIRST_BAR_MS, 100)
+        assert claim(page)[0][0] == 1, "nobody knows yet"
+        page = await asked(desk, FIRST_BAR_MS + STEP, 100)
+        page = await asked(desk, FIRST_BAR_MS, 100)
+        assert claim(page)[0][0] == 0
 
 
 @pytest.mark.parametrize("newest_first", [False, True])

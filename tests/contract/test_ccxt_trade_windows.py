@@ -8,14 +8,14 @@ import pytest
 
 from collector.clock import ManualClock
 from collector.errors import ExchangeUnavailable
-from collector.exchanges.ccxt_trades import LIVE_EDGE_MS
+from collector.exchanges.ccxt.trades import LIVE_EDGE_MS
 from collector.market.trade import Trade
-from tests.contract.ccxt_venue import opened, says
-from tests.contract.dialects.dialect import dated
-from tests.contract.gate_tape import KEPT_MS, Tape, playing, row
+from tests.support.ccxt_venue import opened, says
+from tests.support.dialects.dialect import dated
+from tests.support.gate_tape import KEPT_MS, Tape, playing, row
 
 if TYPE_CHECKING:
-    from tests.contract.ccxt_venue import Desk
+    from tests.support.ccxt_venue import Desk
 
 NOW = 1_735_732_800_000
 HOUR = 3_600_000

@@ -1,13 +1,16 @@
-"""Trades and tickers through ccxt: what is asked, and what an answer is taken to settle."""
+"""Trades and tickers through ccxt: what is requested, and what an answer covers."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from collector.errors import BadRequest, ExchangeUnavailable
-from tests.contract.ccxt_venue import FIRST_BAR_MS, opened, says
+from tests.support.ccxt_venue import FIRST_BAR_MS, opened, says
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 HOUR = 3_600_000
 PAGE = 1000
@@ -54,16 +57,37 @@ async def test_what_is_asked_reaches_binance_and_weighs_what_it_counts() -> None
 
 async def test_a_full_answer_of_kraken_leads_on_from_its_last_trade() -> None:
     async with opened("kraken") as desk:
-        # It is asked in whole seconds, so the first of these lies before the moment asked for.
+        # Nothing says how exact the venue is: the first of these lies before the moment asked for.
         since = FIRST_BAR_MS + 500
         told = [kraken_trade(n, FIRST_BAR_MS + n) for n in range(499, 499 + PAGE)]
         desk.venue.turns.append(says(200, kraken(*told)))
         page = await desk.exchange.fetch_trades("BTC/USD", since)
-        assert desk.venue.requests[0].query["since"] == str(FIRST_BAR_MS // 1000)
+        assert desk.venue.requests[0].query["since"] == str(since * 1_000_000 - 1)
         assert len(page.trades) == PAGE - 1
         assert (page.from_ms, page.to_ms) == (since, page.trades[-1].ts)
         first = page.trades[0]
         assert (first.id, first.price, first.amount, first.side) == ("500", 93576.1, 0.25, "sell")
+
+
+async def test_a_second_with_more_trades_than_a_page_is_read_to_its_end() -> None:
+    tape = [kraken_trade(n, FIRST_BAR_MS + n // 4) for n in range(2_500)]
+
+    async def turn(request: web.Request) -> web.StreamResponse:
+        text = request.query["since"]
+        # Kraken takes seconds and nanoseconds alike, and gives what came after.
+        since_ns = int(text) * (10**9 if len(text) < 12 else 1)
+        after = [each for each in tape if round(each[2] * 1000) * 10**6 > since_ns]
+        return await says(200, kraken(*after[:PAGE]))(request)
+
+    async with opened("kraken") as desk:
+        desk.venue.always = turn
+        since, found = FIRST_BAR_MS, set[str]()
+        for _ in range(4):
+            page = await desk.exchange.fetch_trades("BTC/USD", since)
+            found |= {trade.id for trade in page.trades}
+            since = page.to_ms
+        assert found == {str(number) for number in range(2_500)}
+        assert page.is_latest
 
 
 async def test_a_short_answer_of_kraken_reaches_the_present() -> None:
@@ -97,7 +121,7 @@ async def test_bitfinex_is_asked_for_the_oldest_first_and_counts_a_full_answer()
     "body",
     [
         {},
-        ["error", 11010, "busy"],
+        ["error", 20060, "maintenance"],
         [[1, FIRST_BAR_MS, None, 93576.1]],
         [[1, FIRST_BAR_MS, 0.25]],
         ["nonsense"],

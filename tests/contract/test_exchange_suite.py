@@ -1,7 +1,7 @@
 """One suite for every exchange with quirks: through ccxt's own class, at a local server.
 
 The server answers in the format that the venue documents, as written down in tests/recordings;
-a dialect (tests/contract/dialects) is how it reads a request and writes bars down.
+a dialect (tests/support/dialects) is how it reads a request and writes bars down.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import pytest
 
 from collector.clock import ManualClock
 from collector.errors import BadRequest, ExchangeBlocked, ExchangeUnavailable
-from collector.exchanges.ccxt_catalog import ccxt_class
+from collector.exchanges.ccxt.catalog import ccxt_class
 from collector.exchanges.quirks.lookup import WRITTEN_DOWN
 from collector.market.interval import Interval
 from collector.market.timeframe import Timeframe
 from collector.pipeline.prepare import prepare
-from tests.contract.ccxt_venue import (
+from collector.pipeline.proof import proven
+from tests.support.ccxt_venue import (
     FIRST_BAR_MS,
     MINUTE,
     RECORDINGS,
@@ -28,13 +29,16 @@ from tests.contract.ccxt_venue import (
     recording,
     says,
 )
-from tests.contract.dialects import DIALECTS
-from tests.contract.dialects.dialect import Dialect, bar_at, dated
+from tests.support.dialects import DIALECTS
+from tests.support.dialects.dialect import Dialect, bar_at, dated
+from workers.handlers.asking import extent_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from aiohttp import web
+
+    from collector.exchanges.port import BarPage
 
 STEP = MINUTE.ms
 NOW_MS = FIRST_BAR_MS + 400 * 86_400_000 + 17_000
@@ -57,6 +61,8 @@ every_exchange = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALE
 
 
 def recorded_bars(dialect: Dialect) -> tuple[Any, ...]:
+    if dialect.exchange_id == "kucoinfutures":  # in whole contracts, of a thousandth each
+        return tuple((*bar[:5], round(bar[5], 3), bar[6]) for bar in RECORDED)
     return RECORDED_COINM if dialect.exchange_id == "binancecoinm" else RECORDED
 
 
@@ -83,6 +89,11 @@ async def at_venue(
         yield desk
 
 
+def claims(page: BarPage) -> tuple[Interval, ...]:
+    """What a page covers by itself."""
+    return proven([extent_of(page, MINUTE, NOW_MS)], MINUTE, MINUTE.floor(NOW_MS))
+
+
 def oldest_ms(dialect: Dialect, frame: Timeframe = MINUTE) -> int:
     """The oldest bar worth asking for: some venues keep only the latest."""
     oldest = WRITTEN_DOWN[dialect.exchange_id].oldest_bars
@@ -95,17 +106,18 @@ def test_an_exchange_with_quirks_has_recordings(exchange_id: str) -> None:
         return
     assert exchange_id in DIALECTS, "it is not in the suite"
     dialect = DIALECTS[exchange_id]
-    recorded = {path.stem for path in (RECORDINGS / exchange_id).glob("*.json")}
+    recorded = {path.stem for path in (RECORDINGS / dialect.folder).glob("*.json")}
     assert {dialect.bars_file, "errors"} <= recorded
     assert recorded - {dialect.bars_file, "errors"}, "its markets are not recorded"
-    assert set(ERRORS) <= set(recording(exchange_id, "errors"))
+    assert set(ERRORS) <= set(recording(dialect.folder, "errors"))
 
 
 @pytest.mark.parametrize("exchange_id", WRITTEN_DOWN)
 def test_quirks_name_endpoints_that_there_are(exchange_id: str) -> None:
     quirks = WRITTEN_DOWN[exchange_id]
     known = set(endpoints(ccxt_class(exchange_id)().api))
-    assert {*quirks.weights, *quirks.lists} <= known
+    named = {name.split(" ")[0] for name in (*quirks.weights, *quirks.lists)}
+    assert named <= known
 
 
 def endpoints(api: Any) -> list[str]:
@@ -127,7 +139,7 @@ async def test_the_recorded_page_reads_as_its_bars(dialect: Dialect) -> None:
 @every_exchange
 def test_the_local_venue_speaks_as_recorded(dialect: Dialect) -> None:
     spoken = dialect.page(recorded_bars(dialect))
-    assert as_numbers(spoken) == as_numbers(recording(dialect.exchange_id, dialect.bars_file))
+    assert as_numbers(spoken) == as_numbers(recording(dialect.folder, dialect.bars_file))
 
 
 def as_numbers(value: Any) -> Any:
@@ -254,7 +266,7 @@ async def test_a_broken_answer_is_no_page(dialect: Dialect, body: str) -> None:
 @every_exchange
 @pytest.mark.parametrize("kind", ERRORS)
 async def test_errors_become_the_reaction_they_ask_for(dialect: Dialect, kind: str) -> None:
-    said = recording(dialect.exchange_id, "errors")[kind]
+    said = recording(dialect.folder, "errors")[kind]
     headers = {**dated(NOW_MS), **said.get("headers", {})}
     async with at_venue(dialect) as desk:
         desk.venue.turns.append(
@@ -286,8 +298,37 @@ async def test_what_is_too_old_is_never_taken_for_empty(dialect: Dialect) -> Non
 async def test_kraken_speaks_only_from_its_oldest_bar_on() -> None:
     oldest = MINUTE.floor(NOW_MS) - 719 * STEP
     async with at_venue(DIALECTS["kraken"]) as desk:
-        page = await desk.exchange.fetch_bars("BTC/USD", MINUTE, oldest - 300 * STEP, 400)
-        assert page.asked_from_ms == page.rows[0][0] == oldest, "nothing is said of what it lost"
+        page = await desk.exchange.fetch_bars("BTC/USD", MINUTE, oldest - 30 * STEP, 400)
+        assert page.rows[0][0] == oldest
+        assert claims(page) == (Interval(oldest, oldest + 400 * STEP),), "no word on what it lost"
+
+
+@every_exchange
+async def test_a_full_answer_that_begins_late_says_nothing_about_what_it_lost(
+    dialect: Dialect,
+) -> None:
+    """Of a window that is too long, all but a few venues send the newest bars."""
+    quirks = WRITTEN_DOWN[dialect.exchange_id]
+    since, late = oldest_ms(dialect), 10 * STEP
+    sent = [bar_at(since + late + at * STEP) for at in range(quirks.largest_page)]
+    async with at_venue(dialect) as desk:
+        desk.venue.turns.append(says(200, dialect.page(sent), headers=dated(NOW_MS)))
+        page = await desk.exchange.fetch_bars(dialect.symbol, MINUTE, since, 50_000)
+        assert page.rows[0][0] == since + late
+        [claimed] = claims(page)
+        assert claimed.from_ms == since + (0 if quirks.begins_at_since else late)
+
+
+async def test_a_quiet_market_of_upbit_is_told_as_a_whole() -> None:
+    """It counts bars back from an end: those from before the window show that none is missing."""
+    dialect, since = DIALECTS["upbit"], FIRST_BAR_MS + 500 * STEP
+    opens = [since + at * STEP for at in (*range(-190, 0), *range(20, 30))]
+    async with at_venue(dialect) as desk:
+        sent = dialect.page([bar_at(ts) for ts in opens])
+        desk.venue.turns.append(says(200, sent, headers=dated(NOW_MS)))
+        page = await desk.exchange.fetch_bars(dialect.symbol, MINUTE, since, 200)
+        assert [row[0] for row in page.rows] == opens[-10:]
+        assert claims(page)[0].from_ms == since
 
 
 async def test_gate_refuses_what_it_no_longer_has() -> None:
@@ -306,7 +347,7 @@ async def test_the_first_bar_is_found_in_few_requests(dialect: Dialect, days: in
     async with at_venue(dialect, first_ms=first_ms) as desk:
         found = await desk.exchange.earliest_bar_ms(dialect.symbol, MINUTE)
         assert found == max(first_ms, oldest_ms(dialect) if quirks.oldest_bars else 0)
-        most = 1 if quirks.since_zero_gives_first else 16
+        most = 1 if quirks.begins_at_since else 20
         assert 1 <= len(desk.venue.requests) <= most
         desk.assert_one_token_a_request()
 

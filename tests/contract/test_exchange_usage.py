@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector.clock import ManualClock, SystemClock
-from collector.connectors.gate import ConnectorPermit
 from collector.connectors.limiter import Limiter
+from collector.connectors.permit import ConnectorPermit
 from collector.connectors.registry import ConnectorRegistry
 from collector.connectors.venue_limits import venue_limits
 from collector.errors import RateLimited
-from collector.exchanges.ccxt_exchange import CcxtExchange
-from collector.exchanges.quirks import quirks_for
-from tests.contract.ccxt_venue import (
+from collector.exchanges.ccxt.exchange import CcxtExchange
+from collector.exchanges.registry import quirks_for
+from tests.support.ccxt_venue import (
     FIRST_BAR_MS,
     MINUTE,
     Venue,
@@ -23,12 +23,23 @@ from tests.contract.ccxt_venue import (
     says,
     serving,
 )
-from tests.contract.dialects import DIALECTS, Dialect
+from tests.support.dialects import DIALECTS, Dialect
 
 if TYPE_CHECKING:
     from collector.mongo.client import Database
 
-WEIGHTS = {"binance": 2, "binanceusdm": 5, "bitfinex": 3, "kucoin": 3, "okx": 2}
+WEIGHTS = {
+    "binance": 2,
+    "binanceusdm": 10,
+    "binancecoinm": 5,
+    "bitfinex": 3,
+    "hyperliquid": 104,
+    "kucoin": 3,
+    "kucoinfutures": 3,
+    "myokx": 2,
+    "okx": 2,
+    "okxus": 2,
+}
 COUNTED = {
     "binance": ("X-MBX-USED-WEIGHT-1M", "5999", 5_999),
     "kucoin": ("gw-ratelimit-remaining", "1", 1_999),
@@ -40,8 +51,17 @@ COUNTED = {
 async def test_a_page_weighs_what_the_venue_counts(dialect: Dialect) -> None:
     async with opened(dialect.exchange_id, clock=ManualClock(FIRST_BAR_MS)) as desk:
         await desk.exchange.fetch_bars(dialect.symbol, MINUTE, FIRST_BAR_MS, 50_000)
-        expected = WEIGHTS.get(dialect.exchange_id, 5 if "coinm" in dialect.exchange_id else 1)
+        expected = WEIGHTS.get(dialect.exchange_id, 1)
         assert [call.weight for call in desk.permit.granted] == [expected]
+
+
+@pytest.mark.parametrize(("limit", "weight"), [(99, 1), (499, 2), (1000, 5), (1500, 10)])
+async def test_a_page_of_usd_m_futures_weighs_by_its_size(limit: int, weight: int) -> None:
+    """Up to 1500 bars, where ccxt would ask for 1000 at most."""
+    async with opened("binanceusdm", clock=ManualClock(FIRST_BAR_MS)) as desk:
+        await desk.exchange.fetch_bars("BTC/USDT:USDT", MINUTE, FIRST_BAR_MS, limit)
+        assert [request.query["limit"] for request in desk.venue.requests] == [str(limit)]
+        assert [call.weight for call in desk.permit.granted] == [weight]
 
 
 @pytest.mark.parametrize("exchange_id", DIALECTS)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract.dialects import DIALECTS, Dialect
-from tests.contract.mutated_answers import ends_of
+from tests.support.dialects import DIALECTS, Dialect
+from tests.support.mutated_answers import ends_of
 
 EACH = 50
 

@@ -1,10 +1,9 @@
 """Quirks: what makes one venue differ from another, as data.
 
-`quirks_for(exchange_id)` answers for every exchange: from a record where one was written down, and
-from ccxt's own figures (which takes an import of its module) where none was.
+`registry.quirks_for(exchange_id)` has them for every exchange. For ccxt's (lookup.py) they come
+from a record where there is one, and else from ccxt's own figures.
 """
 
-from collector.exchanges.quirks.lookup import quirks_for
 from collector.exchanges.quirks.record import BanRule, Cost, Quirks, VenueWindow
 
-__all__ = ["BanRule", "Cost", "Quirks", "VenueWindow", "quirks_for"]
+__all__ = ["BanRule", "Cost", "Quirks", "VenueWindow"]

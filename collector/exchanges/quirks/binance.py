@@ -1,4 +1,5 @@
-"""Binance: spot, USD-M and COIN-M futures, and the simulated exchange that speaks spot's format.
+"""Binance: spot, USD-M and COIN-M futures, Binance US, and the simulated exchange, which speaks
+spot's format.
 
 Figures are Binance's own, from its REST documentation and `exchangeInfo`. The requests window of
 the futures is their weight window: every request weighs at least 1 and no other limit is stated.
@@ -8,18 +9,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from collector.durations import DAY_MS, MINUTE_MS
 from collector.exchanges.quirks.record import BanRule, Cost, Quirks, VenueWindow
 
-_MINUTE_MS = 60_000
-_DAY_MS = 86_400_000
-_SPOT_WEIGHT = VenueWindow("weight", 6_000, _MINUTE_MS)
-_FUTURES_WEIGHT = VenueWindow("weight", 2_400, _MINUTE_MS)
-# A 403 is the web application firewall; Binance says it usually holds for five minutes.
-_FIREWALL = BanRule(status=403, phrase="", wait_ms=5 * _MINUTE_MS)
+_SPOT_WEIGHT = VenueWindow("weight", 6_000, MINUTE_MS)
+_FUTURES_WEIGHT = VenueWindow("weight", 2_400, MINUTE_MS)
+_US_WEIGHT = VenueWindow("weight", 1_200, MINUTE_MS)
+# A 403 is the web application firewall; by its documentation it usually holds for five minutes.
+_FIREWALL = BanRule(status=403, phrase="", wait_ms=5 * MINUTE_MS)
 
 BINANCE = Quirks(
     exchange_id="binance",
-    requests=VenueWindow("requests", 61_000, 5 * _MINUTE_MS),
+    requests=VenueWindow("requests", 61_000, 5 * MINUTE_MS),
     windows=(_SPOT_WEIGHT,),
     weights={
         "klines": Cost(2),
@@ -31,7 +32,7 @@ BINANCE = Quirks(
     usage_headers={"x-mbx-used-weight-1m": _SPOT_WEIGHT},
     largest_page=1000,
     default_page=1000,
-    since_zero_gives_first=True,
+    begins_at_since=True,
     turnover={"spot": 7},
     trades_page=1000,
     # With an end beside the start, of a full window the newest trades were sent.
@@ -44,7 +45,10 @@ BINANCE = Quirks(
     },
     bans=(_FIREWALL,),
     banned_until=r"banned until (\d{13})",
+    # A halted or delisted market, by a code that ccxt does not know.
+    refusals=("invalid symbol status",),
     market_options={"types": ["spot"]},
+    elsewhere={"linear": "binanceusdm", "inverse": "binancecoinm"},
 )
 
 BINANCEUSDM = replace(
@@ -61,24 +65,48 @@ BINANCEUSDM = replace(
         "ticker/24hr": Cost(40),
     },
     usage_headers={"x-mbx-used-weight-1m": _FUTURES_WEIGHT},
-    # 499 rows for a weight of 2 are a quarter more bars a minute than 1000 rows for 5.
+    largest_page=1500,
+    size_name="limit",
+    # 499 rows for a weight of 2 are a quarter more bars a minute than 1000 rows for 5, and two
+    # thirds more than 1500 rows for 10.
     default_page=499,
-    # Nothing is written about a start without an end.
+    # A start without an end is not documented.
     trades_page=None,
     trades_since=None,
     turnover={"linear": 7},
     market_options={"types": ["linear"]},
+    elsewhere={"spot": "binance", "inverse": "binancecoinm"},
 )
 
 BINANCECOINM = replace(
     BINANCEUSDM,
     exchange_id="binancecoinm",
     # An open-ended request is answered with the rows nearest its end, not its start.
-    since_zero_gives_first=False,
-    longest_window_ms=200 * _DAY_MS,
+    begins_at_since=False,
+    # ccxt names an end as well, of 1000 rows.
+    largest_page=1000,
+    size_name=None,
+    longest_window_ms=200 * DAY_MS,
     # Column 7 is the volume in the base coin, and no column is in the quote currency.
     turnover={},
     market_options={"types": ["inverse"]},
+    elsewhere={"spot": "binance", "linear": "binanceusdm"},
 )
 
-SIMULATED = replace(BINANCE, exchange_id="simulated")
+BINANCEUS = replace(
+    BINANCE,
+    exchange_id="binanceus",
+    requests=VenueWindow("requests", _US_WEIGHT.limit, _US_WEIGHT.period_ms),
+    windows=(_US_WEIGHT,),
+    weights={
+        "klines": Cost(1),
+        "exchangeInfo": Cost(10),
+        "time": Cost(1),
+        "aggTrades": Cost(1),
+        "ticker/24hr": Cost(40),
+    },
+    usage_headers={"x-mbx-used-weight-1m": _US_WEIGHT},
+    elsewhere={},
+)
+
+SIMULATED = replace(BINANCE, exchange_id="simulated", elsewhere={})

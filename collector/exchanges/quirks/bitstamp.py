@@ -14,4 +14,5 @@ BITSTAMP = Quirks(
     default_page=1000,
     lists={"ohlc/{pair}/": ("data", "ohlc"), "markets/": ()},
     bans=(BanRule(status=400, phrase="400.002", wait_ms=_TEN_MINUTES_MS),),
+    refusals=("currency pair not found",),
 )

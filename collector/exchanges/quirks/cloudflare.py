@@ -1,8 +1,8 @@
-"""The gateway that many venues stand behind: it bans addresses in its own words."""
+"""The gateway in front of many venues: it bans addresses with its own pages."""
 
 from __future__ import annotations
 
 from collector.exchanges.quirks.record import BanRule
 
-# Its error 1006. It never says for how long.
+# Its error 1006. It never reports a duration.
 BANNED_BY_CLOUDFLARE = BanRule(status=403, phrase="banned your ip address", wait_ms=900_000)

@@ -17,4 +17,5 @@ COINBASE = Quirks(
         "brokerage/market/products": ("products",),
     },
     bans=(BANNED_BY_CLOUDFLARE,),
+    refusals=("valid product_id is required",),
 )

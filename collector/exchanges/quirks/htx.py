@@ -1,7 +1,7 @@
 """HTX, spot.
 
 Its contracts are left out: a request that names a size is answered with the latest bars, whatever
-start it names, so that history cannot be asked for through ccxt page by page.
+start it names, so that history cannot be paged through ccxt.
 """
 
 from __future__ import annotations

@@ -11,14 +11,17 @@ KRAKEN = Quirks(
     requests=VenueWindow("requests", 1, 1_000),
     largest_page=720,
     default_page=720,
-    # Whatever is asked for, the answer is the latest 720 bars or fewer. Deeper history is in
+    # Every answer has the latest 720 bars or fewer, whatever the request. Deeper history is in
     # trades only.
     oldest_bars=720,
-    keeps_newest=True,
     trades_page=1000,
+    # With seconds, as ccxt would request, a second with more than a page of trades never ends.
+    trades_since="since",
+    trades_since_ns=True,
     bans=(
         BanRule(status=200, phrase="egeneral:temporary lockout", wait_ms=900_000),
         BANNED_BY_CLOUDFLARE,
     ),
+    elsewhere={"linear": "krakenfutures", "inverse": "krakenfutures"},
     refusals=("equery:unknown asset pair",),
 )

@@ -1,6 +1,11 @@
-"""KuCoin, spot. Its futures are an exchange of their own, `kucoinfutures`."""
+"""KuCoin: spot, and its futures, which are an exchange of their own, `kucoinfutures`.
+
+Both are counted in one public pool by address.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from collector.exchanges.quirks.cloudflare import BANNED_BY_CLOUDFLARE
 from collector.exchanges.quirks.record import BanRule, Cost, Quirks, VenueWindow
@@ -22,7 +27,6 @@ KUCOIN = Quirks(
     largest_page=1500,
     default_page=1500,
     newest_first=True,
-    keeps_newest=True,
     turnover={"spot": 6},
     lists={"market/candles": ("data",), "symbols": ("data",)},
     bans=(
@@ -31,6 +35,27 @@ KUCOIN = Quirks(
         BanRule(status=403, phrase="exceeded the access frequency", wait_ms=300_000),
         BANNED_BY_CLOUDFLARE,
     ),
-    # Fees come from all tickers, a weight of 15, and nobody here looks at them.
+    # Fees come from all tickers, a weight of 15, and are not used here.
     market_options={"types": ["spot"], "fetchTickersFees": False},
+    elsewhere={"linear": "kucoinfutures", "inverse": "kucoinfutures"},
+)
+
+KUCOINFUTURES = replace(
+    KUCOIN,
+    exchange_id="kucoinfutures",
+    weights={
+        "kline/query": Cost(3),
+        "contracts/active": Cost(3),
+        "currencies": Cost(3),
+        "timestamp": Cost(2),
+    },
+    # The most that ccxt requests; not checked against the venue.
+    largest_page=200,
+    default_page=200,
+    newest_first=False,
+    turnover={},
+    counts_contracts=True,
+    lists={"kline/query": ("data",), "contracts/active": ("data",)},
+    market_options={"types": ["swap", "future", "contract"], "fetchTickersFees": False},
+    elsewhere={"spot": "kucoin"},
 )

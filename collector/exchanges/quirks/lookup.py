@@ -1,4 +1,4 @@
-"""Which quirks an exchange has."""
+"""The quirks of ccxt's exchanges."""
 
 from __future__ import annotations
 
@@ -6,59 +6,81 @@ import math
 from functools import cache
 from typing import Any
 
-from collector.exchanges.quirks.binance import BINANCE, BINANCECOINM, BINANCEUSDM, SIMULATED
+from collector.durations import SECOND_MS
+from collector.exchanges.quirks.binance import (
+    BINANCE,
+    BINANCECOINM,
+    BINANCEUS,
+    BINANCEUSDM,
+    SIMULATED,
+)
 from collector.exchanges.quirks.bitfinex import BITFINEX
 from collector.exchanges.quirks.bitget import BITGET
 from collector.exchanges.quirks.bitstamp import BITSTAMP
-from collector.exchanges.quirks.bybit import BYBIT
+from collector.exchanges.quirks.bybit import BYBIT, BYBITEU
 from collector.exchanges.quirks.cloudflare import BANNED_BY_CLOUDFLARE
 from collector.exchanges.quirks.coinbase import COINBASE
-from collector.exchanges.quirks.gate import GATE
+from collector.exchanges.quirks.gate import GATE, GATEEU
+from collector.exchanges.quirks.gemini import GEMINI
 from collector.exchanges.quirks.htx import HTX
+from collector.exchanges.quirks.hyperliquid import HYPERLIQUID
 from collector.exchanges.quirks.kraken import KRAKEN
-from collector.exchanges.quirks.kucoin import KUCOIN
+from collector.exchanges.quirks.kucoin import KUCOIN, KUCOINFUTURES
 from collector.exchanges.quirks.mexc import MEXC
-from collector.exchanges.quirks.okx import OKX
+from collector.exchanges.quirks.okx import MYOKX, OKX, OKXUS
 from collector.exchanges.quirks.record import Quirks, VenueWindow
+from collector.exchanges.quirks.upbit import UPBIT
 
 _RECORDS = (
     BINANCE,
     BINANCEUSDM,
     BINANCECOINM,
+    BINANCEUS,
     BITFINEX,
     BITGET,
     BITSTAMP,
     BYBIT,
+    BYBITEU,
     COINBASE,
     GATE,
+    GATEEU,
+    GEMINI,
     HTX,
+    HYPERLIQUID,
     KRAKEN,
     KUCOIN,
+    KUCOINFUTURES,
     MEXC,
+    MYOKX,
     OKX,
+    OKXUS,
     SIMULATED,
+    UPBIT,
 )
 WRITTEN_DOWN = {quirks.exchange_id: quirks for quirks in _RECORDS}
-"""The exchanges that have a record, which the contract suite holds each to."""
-_SECOND_MS = 1_000
+"""The exchanges that have a record; the contract suite tests each."""
+_LONGEST_PERIOD_MS = 60_000
 _MODEST_PAGE = 100
 
 
-def quirks_for(exchange_id: str) -> Quirks:
-    """The exchange's quirks. Raises ConfigError when there is no such exchange."""
+def ccxt_quirks(exchange_id: str) -> Quirks:
+    """The quirks of one of ccxt's exchanges. Raises ConfigError when there is no such exchange."""
     written = WRITTEN_DOWN.get(exchange_id)
     return written if written is not None else _derived(exchange_id)
 
 
 @cache
 def _derived(exchange_id: str) -> Quirks:
-    from collector.exchanges.ccxt_catalog import ccxt_class
+    from collector.exchanges.ccxt.catalog import ccxt_class
 
     venue = ccxt_class(exchange_id)()
-    page = _largest_page(venue.features)
+    page, between_ms = _largest_page(venue.features), float(venue.rateLimit)
+    period_ms = _period_ms(between_ms * _heaviest(venue.api))
     return Quirks(
         exchange_id=exchange_id,
-        requests=request_window(float(venue.rateLimit)),
+        requests=request_window(between_ms),
+        windows=(VenueWindow("weight", period_ms, period_ms),),
+        cost_ms=between_ms,
         largest_page=page,
         default_page=page,
         bans=(BANNED_BY_CLOUDFLARE,),
@@ -68,9 +90,28 @@ def _derived(exchange_id: str) -> Quirks:
 
 def request_window(between_ms: float) -> VenueWindow:
     """As many whole requests as fit in a second at one every `between_ms`."""
-    if between_ms > _SECOND_MS:
+    if between_ms > SECOND_MS:
         return VenueWindow("requests", 1, math.ceil(between_ms))
-    return VenueWindow("requests", max(1, int(_SECOND_MS / between_ms)), _SECOND_MS)
+    return VenueWindow("requests", max(1, int(SECOND_MS / between_ms)), SECOND_MS)
+
+
+def _period_ms(heaviest_ms: float) -> int:
+    """A second, or as long as ccxt waits after the costliest request: each has to fit in."""
+    return max(SECOND_MS, min(_LONGEST_PERIOD_MS, math.ceil(heaviest_ms)))
+
+
+def _heaviest(api: Any) -> float:
+    """The greatest cost that ccxt states for any public endpoint.
+
+    Costs are at the leaves, some by the size of a page: a list of (size, cost).
+    """
+    if isinstance(api, dict):
+        public = (value for name, value in api.items() if "private" not in str(name).lower())
+        return max(map(_heaviest, public), default=0.0)
+    if isinstance(api, list):
+        pairs = [each for each in api if isinstance(each, list) and len(each) == 2]
+        return max((float(cost) for _, cost in pairs), default=0.0)
+    return float(api) if isinstance(api, int | float) else 0.0
 
 
 def _largest_page(features: Any) -> int:

@@ -19,12 +19,12 @@ MEXC = Quirks(
         "kline/{symbol}": Cost(5),
         "detail": Cost(50),
     },
-    # Its documentation says 1000; 500 come.
+    # Documented as 1000; 500 come.
     largest_page=500,
     default_page=500,
-    # Contracts are asked from a start to now, and of too much the answer may be the newest part.
-    keeps_newest=True,
+    # Contracts are requested from a start to now, and a cut answer may be the newest part.
     turnover={"spot": 7},
+    counts_contracts=True,
     lists={"klines": (), "exchangeInfo": ("symbols",), "kline/{symbol}": ("data", "time")},
     # The web application firewall.
     bans=(BanRule(status=403, phrase="", wait_ms=300_000),),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from collector.exchanges.quirks.cloudflare import BANNED_BY_CLOUDFLARE
 from collector.exchanges.quirks.record import BanRule, Cost, Quirks, VenueWindow
 
@@ -30,6 +32,9 @@ OKX = Quirks(
         "public/instruments": ("data",),
     },
     bans=(BanRule(status=429, phrase="50011", wait_ms=_PERIOD_MS), BANNED_BY_CLOUDFLARE),
-    # Options have no bars worth keeping, and asking for them costs two requests.
+    # Options have no bars worth keeping, and requesting them costs two requests.
     market_options={"types": ["spot", "swap", "future"]},
 )
+
+OKXUS = replace(OKX, exchange_id="okxus", market_options={"types": ["spot"]})
+MYOKX = replace(OKX, exchange_id="myokx", market_options={"types": ["spot", "swap"]})

@@ -1,0 +1,127 @@
+"""The HTTP session that ccxt gets: one token, at most one request, never to another host.
+
+aiohttp by itself sends an idempotent request again when a kept-alive connection turns out to be
+dropped, and follows redirects: below ccxt's throttle, so that one token became two requests. A
+client middleware stands under both, on public interface only. It buys the errand's token when its
+first request is about to leave and refuses any further one; and it renames the errors that aiohttp
+would resend on, so that the job receives the dropped connection as an error and decides.
+
+Where a connection has to be opened first, the handshakes may outlast the token: a request that
+would leave late buys another, with the connection in hand. (A connection before every token would
+leave dozens of them open and idle while their requests wait for the budget.)
+
+Time-outs are kept here as well, from the token on: ccxt's would count the wait for it, and mistake
+a spent budget for an exchange that does not answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+from yarl import URL
+
+from collector.errors import ConfigError
+from collector.exchanges.ccxt.turns import Turns
+from collector.exchanges.ccxt.visit import Reply, current_errand
+
+if TYPE_CHECKING:
+    from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
+    from aiohttp.connector import Connection
+
+    from collector.clock import Clock
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class RequestRefused(aiohttp.ClientConnectionError):
+    """A request without a token of its own was about to leave."""
+
+
+class ConnectionLost(aiohttp.ClientConnectionError):
+    """The connection broke before an answer. Unlike its cause, aiohttp does not resend on it."""
+
+
+@cache
+def tls_context(authorities: str) -> ssl.SSLContext:
+    """Trusts the authorities in a file. One for all exchanges: reading them takes 25 ms."""
+    return ssl.create_default_context(cafile=authorities)
+
+
+class PunctualConnector(aiohttp.TCPConnector):
+    """Hands out a connection to requests that may leave at this moment."""
+
+    def __init__(self, tls: ssl.SSLContext, clock: Clock) -> None:
+        # No limit on connections: a request that waits for one would leave long after its token.
+        super().__init__(ssl=tls, limit=0)
+        self._own_clock = clock
+
+    async def connect(
+        self, req: ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
+    ) -> Connection:
+        connection = await super().connect(req, traces, timeout)
+        errand = current_errand()
+        try:
+            if errand is not None:
+                await errand.be_punctual(self._own_clock.monotonic())
+        except BaseException:
+            connection.release()  # nothing was sent on it: the next request may have it
+            raise
+        return connection
+
+
+def open_session(
+    tls: ssl.SSLContext, address: str | None, clock: Clock, timeout_s: float
+) -> aiohttp.ClientSession:
+    """A session for one exchange. With an `address`, requests to anywhere else are refused."""
+    connector = PunctualConnector(tls, clock)
+    guard = one_request_a_token(address, timeout_s, clock)
+    return aiohttp.ClientSession(connector=connector, middlewares=(guard,))
+
+
+def one_request_a_token(
+    address: str | None, timeout_s: float, clock: Clock
+) -> ClientMiddlewareType:
+    """The last check before the wire. Its answers come with their bodies."""
+    origin = None if address is None else URL(address).origin()
+    turns = Turns()
+
+    async def guard(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
+        errand = current_errand()
+        if errand is None or not errand.leave():
+            raise RequestRefused(f"no token for {request.method} {request.url}")
+        if origin is not None and request.url.origin() != origin:
+            raise ConfigError(
+                f"{errand.call.exchange_id}: a request to {request.url.host} was stopped, because "
+                f"COLLECTOR_EXCHANGE_URLS sends this exchange's requests to {origin}"
+            )
+        # Bought here and not in ccxt's throttle: the token expires, and between the two ccxt signs,
+        # builds and queues the request while others use the loop.
+        await errand.buy()
+        try:
+            async with asyncio.timeout(timeout_s):
+                response = await send(request)
+                errand.arrived_at = clock.monotonic()
+                # Kept now: the body may never come, and a 429 must not be lost with it.
+                errand.reply = Reply(response.status, lower_case(response.headers))
+                if response.status in _REDIRECTS:
+                    response.close()
+                    target = response.headers.get("Location", "nowhere")
+                    raise RequestRefused(f"a redirect to {target} was not followed")
+                await response.read()
+                await turns.mine()
+        except aiohttp.ClientConnectorError:
+            raise  # never connected; aiohttp does not resend these
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+            raise ConnectionLost(f"the connection was dropped: {error}") from error
+        return response
+
+    return guard
+
+
+def lower_case(headers: Any) -> dict[str, str]:
+    """Headers under lower-case names."""
+    return {str(name).lower(): str(value) for name, value in headers.items()}

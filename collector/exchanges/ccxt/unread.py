@@ -1,0 +1,136 @@
+"""Pages of bars whose numbers are read in one go and never become rows.
+
+Most venues send a page as a list of rows that are all alike: numbers, or numbers as text. Where
+ccxt takes that list from one place of an answer, passes it to `parse_ohlcvs` and returns the
+result, it never reads a row itself. An ordinary page of an endpoint shows whether that is so
+(`Places`). From then on ccxt is given a stand-in with the first and the last row, and the numbers
+go from the text into one table.
+
+A page that is not exactly alike in every row is parsed the ordinary way. If ccxt ever returns
+something else than what it was given, the answer is refused and the endpoint is ordinary for good.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+
+from collector.errors import ExchangeUnavailable
+from collector.exchanges.ccxt.empty import at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from collector.exchanges.ccxt.visit import Visit
+    from collector.market.bar_rows import BarRows
+
+Path = tuple[str, ...]
+
+_IN_NUMBERS = b"0123456789.+-eE"
+_AROUND_NUMBERS = b'[]"'
+_DEEPEST = 4
+
+
+class Unread(list[Any]):
+    """Replaces a page in what ccxt is given: its first and its last row."""
+
+    __slots__ = ("bars", "cells", "path", "text")
+
+    def __init__(self, text: str, path: Path, body: bytes, cells: NDArray[np.float64]) -> None:
+        first = orjson.loads(body[: body.index(b"]") + 1])
+        last = orjson.loads(body[body.rindex(b"[") :])
+        super().__init__((first, last))
+        self.text = text
+        self.path = path
+        self.cells = cells
+        """Every cell of the page, as a number: a line for each row."""
+        self.bars: BarRows | None = None
+
+
+@dataclass(slots=True)
+class Places:
+    """Where the rows are in the answers of an endpoint, as learnt from pages."""
+
+    _known: dict[str, Path | None] = field(default_factory=dict)
+
+    def of(self, endpoint: str) -> Path | None:
+        """None as long as it is not known, and where ccxt looks at rows itself."""
+        return self._known.get(endpoint)
+
+    def seen(self, visit: Visit, returned: Any) -> None:
+        """Learns from what ccxt returned for a page. Raises ExchangeUnavailable when it is lost."""
+        if visit.last is None or not returned:
+            return
+        if visit.unread is None and returned is visit.parsed:
+            path = _path_to(visit.last.json, visit.raw_rows)
+            if path is not None:
+                self._known.setdefault(visit.last.call.endpoint, path)
+        elif returned is not visit.unread:
+            self.refuse(visit)
+            if visit.unread is not None:
+                raise ExchangeUnavailable("a page of bars was changed before it was read")
+
+    def refuse(self, visit: Visit) -> None:
+        """ccxt does something to the rows, or to what is made of them."""
+        if visit.last is not None:
+            self._known[visit.last.call.endpoint] = None
+
+
+def unread(
+    text: str, path: Path, parse_json: Callable[[str], Any]
+) -> tuple[Any, Unread] | tuple[None, None]:
+    """An answer with a stand-in for its rows, and that; Nones when rows are not all alike."""
+    start, end = text.find("[["), text.rfind("]]")
+    if not 0 <= start < end:
+        return None, None
+    body = text[start + 1 : end + 1].encode()
+    cells = _cells(body)
+    if cells is None:
+        return None, None
+    shell = parse_json(text[: start + 1] + text[end + 1 :])
+    if at(shell, path) != []:
+        return None, None
+    page = Unread(text, path, body, cells)
+    if not path:
+        return page, page
+    at(shell, path[:-1])[path[-1]] = page
+    return shell, page
+
+
+def _cells(body: bytes) -> NDArray[np.float64] | None:
+    """The numbers of `[...],[...]`, a line for each row; None when rows are not all alike."""
+    marks = body.translate(None, _IN_NUMBERS)
+    row = marks[: marks.find(b"]") + 1]
+    rows, width = marks.count(b"["), row.count(b",") + 1
+    # Text in quotes has to be a number: a comma in it would leave a quote without its pair.
+    if row.replace(b'""', b"").replace(b" ", b"") != b"[" + b"," * (width - 1) + b"]":
+        return None
+    separator = b", " if marks[len(row) : len(row) + 2] == b", " else b","
+    if marks != separator.join([row] * rows):
+        return None
+    try:
+        numbers = orjson.loads(b"[%b]" % body.translate(None, _AROUND_NUMBERS))
+        cells = np.fromiter(numbers, dtype=np.float64, count=len(numbers))
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if len(cells) != rows * width or not np.isfinite(cells).all():
+        return None
+    return cells.reshape(rows, width)
+
+
+def _path_to(json: Any, picked: Any, depth: int = 0) -> Path | None:
+    """The keys that lead to the very list that ccxt picked."""
+    if json is picked:
+        return ()
+    if depth == _DEEPEST or not isinstance(json, dict):
+        return None
+    for key, value in json.items():
+        below = _path_to(value, picked, depth + 1)
+        if below is not None:
+            return (key, *below)
+    return None

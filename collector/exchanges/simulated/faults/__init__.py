@@ -1,6 +1,0 @@
-"""Everything that can go wrong with an exchange, as data.
-
-A fault is a frozen record that knows how to spoil one thing: the history itself (`history`), the
-rows of a page (`rows`) or the answer on the wire (`answers`). `catalogue` reads and writes them as
-JSON, `book` decides which of those that are switched on strike a request.
-"""

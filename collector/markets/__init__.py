@@ -1,0 +1,1 @@
+"""What each exchange lists: the `markets` and `tickers` collections."""
