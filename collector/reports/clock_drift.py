@@ -28,6 +28,14 @@ class Drift:
         """Too far only when the round trip cannot explain it."""
         return abs(self.drift_ms) - self.doubt_ms <= MAX_DRIFT_MS
 
+    def is_off(self, *, was_off: bool) -> bool:
+        """Whether the clocks are too far apart.
+
+        What was off is over only well inside the limit, so that a drift near it is reported once.
+        """
+        limit = MAX_DRIFT_MS / 2 if was_off else MAX_DRIFT_MS
+        return abs(self.drift_ms) - self.doubt_ms > limit
+
     def check(self) -> Check:
         made = Check()
         if not self.ok:
@@ -36,7 +44,7 @@ class Drift:
 
 
 async def clock_drift(server_ms: Callable[[], Awaitable[int]], clock: Clock) -> Drift:
-    """Asks three times and believes the quickest answer."""
+    """Measures three times and uses the quickest answer."""
     measured = []
     for _ in range(ASKED):
         began, asked_at = clock.wall_ms(), clock.monotonic()

@@ -1,4 +1,4 @@
-"""How much of a series is there: bars, slots without a trade, and what is owed."""
+"""How much of a series is stored: bars, slots without a trade, and missing slots."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
+from collector.market.interval import Interval, slots, subtract, with_bars
 from collector.reports.missing_runs import MissingRuns
 from collector.reports.windows import windows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from collector.market.interval import Interval
     from collector.market.series import Series
+    from collector.reports.expected import Expected
     from collector.store.store import Store
 
 _COLUMNS = ("ts", "is_gap", "gap_reason")
@@ -28,18 +29,27 @@ _COLUMNS = ("ts", "is_gap", "gap_reason")
 class Coverage:
     """The calendar of one series, counted.
 
-    `expected` slots, from the first bar to the end of what was asked for, are each `present`,
-    `no_trade` (an answer covered them and had no bar) or `missing`. A longer bar that lacks a
-    minute counts as what that minute is. `worst` are the longest missing stretches, longest first.
+    `calendar` runs from the requested beginning of the series to the last bar that closed (see
+    `Expected`), and its slots are `expected`. Each is `present`, `no_trade` (an answer covered it
+    and had no bar) or `missing`. Of those present `partial` lack some of their minutes. Of those
+    missing `head_missing` lie before the first row that is stored and `tail_missing` behind the
+    last. `lag_bars` is how far a market that trades is behind. `worst` are the longest missing
+    stretches, longest first.
     """
 
     series: Series
+    calendar: Interval | None
     first_ts: int | None
     last_ts: int | None
+    rows: int
     expected: int
     present: int
+    partial: int
     no_trade: int
     missing: int
+    head_missing: int
+    tail_missing: int
+    lag_bars: int
     longest_gap_bars: int
     worst: tuple[Interval, ...]
 
@@ -48,68 +58,122 @@ class Coverage:
         """The missing share, 0 to 1, as `quality.max_gap_pct` is: 0.0001 is 0.01%."""
         return self.missing / self.expected if self.expected else 0.0
 
-    @property
-    def end_ms(self) -> int:
-        """Where the calendar ends; 0 when there is none."""
-        return 0 if self.last_ts is None else self.last_ts + self.series.timeframe.ms
-
-    def lag_bars(self, now_ms: int) -> int:
-        """Bars that have closed since the calendar's end: late, which is not missing."""
-        timeframe = self.series.timeframe
-        if self.last_ts is None:
-            return 0
-        return max(0, (timeframe.floor(now_ms) - self.end_ms) // timeframe.ms)
-
 
 class CoverageCount:
-    """Counts a series window by window."""
+    """Counts a series window by window. `covered` is what answers cover, ascending and disjoint."""
 
-    def __init__(self, series: Series) -> None:
+    def __init__(self, series: Series, expected: Expected, covered: Sequence[Interval]) -> None:
         self._series = series
-        self._runs = MissingRuns(series.timeframe.ms)
+        self._expected = expected
+        self._covered = covered
+        self._runs = MissingRuns(series.timeframe)
+        self._start = expected.start(series.timeframe, covered[0].from_ms if covered else None)
         self._first_ts: int | None = None
         self._last_ts: int | None = None
-        self._rows = self._no_trade = self._missing = 0
+        self._rows = self._partial = self._no_trade = 0
+        self._missing = self._head_missing = self._tail_missing = 0
 
     def add(self, table: pa.Table) -> None:
         """The next rows; needs `ts`, `is_gap` and `gap_reason`."""
         if not len(table):
             return
         ts: NDArray[np.int64] = table["ts"].to_numpy()
-        self._first_ts = int(ts[0]) if self._first_ts is None else self._first_ts
+        if self._first_ts is None:
+            self._first_ts = int(ts[0])
+            self._add_head(self._first_ts)
         self._last_ts = int(ts[-1])
         self._rows += len(ts)
         if not pc.any(table["is_gap"]).as_py():
             return
-        is_gap = table["is_gap"].to_numpy()
-        no_trade = pc.equal(table["gap_reason"], "no_trade").fill_null(False).to_numpy() & is_gap
-        missing = is_gap & ~no_trade
-        self._no_trade += int(no_trade.sum())
+
+        def has_reason(reason: str) -> NDArray[np.bool_]:
+            found: NDArray[np.bool_] = (
+                pc.equal(table["gap_reason"], reason).fill_null(False).to_numpy()
+            )
+            return found
+
+        missing = has_reason("missing")
+        self._no_trade += int(has_reason("no_trade").sum())
+        self._partial += int(has_reason("partial").sum())
         self._missing += int(missing.sum())
         self._runs.add(ts[missing])
 
     def counted(self) -> Coverage:
+        """All of it; no more rows after this."""
+        calendar = self._closed()
+        expected = 0 if calendar is None else self._bars(calendar)
+        missing = self._missing + self._head_missing + self._tail_missing
         worst = self._runs.longest()
         return Coverage(
             series=self._series,
+            calendar=calendar,
             first_ts=self._first_ts,
             last_ts=self._last_ts,
-            expected=self._rows,
-            present=self._rows - self._no_trade - self._missing,
+            rows=self._rows,
+            expected=expected,
+            present=expected - self._no_trade - missing,
+            partial=self._partial,
             no_trade=self._no_trade,
-            missing=self._missing,
+            missing=missing,
+            head_missing=self._head_missing,
+            tail_missing=self._tail_missing,
+            lag_bars=self._tail_missing if self._expected.is_listed else 0,
             longest_gap_bars=self._runs.bars(worst[0]) if worst else 0,
             worst=worst,
         )
 
+    def _closed(self) -> Interval | None:
+        """Counts what lies behind the last row; returns the calendar."""
+        frame = self._series.timeframe
+        if self._last_ts is not None and self._start is not None:
+            stored_end = frame.end(self._last_ts)
+            end = self._expected.end(frame, stored_end)
+            behind = [Interval(stored_end, end)] if end > stored_end else []
+            self._tail_missing = sum(map(self._bars, behind))
+            self._runs.add_runs(with_bars(behind, frame))
+            return Interval(self._start, end)
+        if self._start is None:
+            return None
+        # Not a single bar: all that is expected lies before the first.
+        asked_end = frame.floor(self._covered[-1].to_ms) if self._covered else self._start
+        end = self._expected.end(frame, asked_end)
+        self._add_head(end)
+        return Interval(self._start, end) if self._start < end else None
+
+    def _add_head(self, until_ms: int) -> None:
+        """What lies before the first row, where there are no fillers: no close to carry."""
+        if self._start is None or self._start >= until_ms:
+            self._start = until_ms
+            return
+        head = Interval(self._start, until_ms)
+        covered = [each for each in map(self._inside, self._covered) if each is not None]
+        missing = subtract([head], covered)
+        self._head_missing = sum(map(self._bars, missing))
+        self._no_trade += self._bars(head) - self._head_missing
+        self._runs.add_runs(with_bars(missing, self._series.timeframe))
+
+    def _inside(self, covered: Interval) -> Interval | None:
+        """The slots of covered ranges."""
+        frame = self._series.timeframe
+        on_grid = slots(covered, frame)
+        end = frame.floor(covered.to_ms)
+        return Interval(on_grid.from_ms, end) if on_grid and on_grid.from_ms < end else None
+
+    def _bars(self, interval: Interval) -> int:
+        return self._series.timeframe.count(interval.from_ms, interval.to_ms)
+
 
 def coverage(
-    store: Store, series: Series, on_rows: Callable[[int], None] | None = None
+    store: Store,
+    series: Series,
+    expected: Expected,
+    on_rows: Callable[[int], None] | None = None,
 ) -> Coverage:
     """Reads the series once. Waits for the disk: call it in a thread."""
-    count = CoverageCount(series)
-    for table in windows(store, series, _COLUMNS):
-        count.add(table)
-        if on_rows is not None:
-            on_rows(len(table))
+    with store.reading(series) as reading:
+        count = CoverageCount(series, expected, reading.covered())
+        for table in windows(reading, _COLUMNS):
+            count.add(table)
+            if on_rows is not None:
+                on_rows(len(table))
     return count.counted()

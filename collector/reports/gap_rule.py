@@ -40,12 +40,14 @@ def within_limit(coverage: Coverage, max_gap_pct: float = MAX_GAP_PCT) -> bool:
         gaps_pct=coverage.gaps_pct,
         max_gap_pct=max_gap_pct,
         longest_gap_bars=coverage.longest_gap_bars,
+        head_missing=coverage.head_missing,
+        tail_missing=coverage.tail_missing,
     )
     return False
 
 
 def gaps_error(over: Iterable[Coverage], max_gap_pct: float) -> GapsExceeded | None:
-    """What to say of the series that broke the rule; None when none did."""
+    """A message about the series that broke the rule; None when none did."""
     worst = sorted(over, key=lambda each: -each.gaps_pct)
     if not worst:
         return None
@@ -53,5 +55,11 @@ def gaps_error(over: Iterable[Coverage], max_gap_pct: float) -> GapsExceeded | N
     others = f" and {len(worst) - 1} more series" if len(worst) > 1 else ""
     return GapsExceeded(
         f"{first.series} lacks {first.missing:,} of {first.expected:,} bars"
-        f" ({first.gaps_pct:.4%}, allowed {max_gap_pct:.4%}){others}"
+        f" ({first.gaps_pct:.4%}, allowed {max_gap_pct:.4%}{_where(first)}){others}"
     )
+
+
+def _where(coverage: Coverage) -> str:
+    """How much of what is missing lies before and behind all that is stored."""
+    ends = [(coverage.head_missing, "at its head"), (coverage.tail_missing, "at its tail")]
+    return "".join(f", {count:,} {where}" for count, where in ends if count)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collector.market.series import Series
-from collector.market.timeframe import Timeframe
+from collector.market.timeframe import MINUTE
 from collector.reports.check import EXAMPLES, Check
 from collector.reports.windows import BARS_PER_WINDOW
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from collector.store.store import Store
 
-MINUTE = Timeframe.parse("1m")
 _COLUMNS = ("ts", "v", "is_gap")
 _ROUNDING = 1e-9
 """Sums of floats depend on their order; nothing real is this small."""
@@ -30,8 +29,9 @@ def minutes_of(series: Series) -> Series:
 class MinuteChecks:
     """`volume_sum`: v is the sum of the minutes. `partial_windows`: none lacks a minute unflagged.
 
-    There is nothing to check, and so there are no checks, for the minutes themselves and where no
-    minutes are stored. Windows whose minutes are not all in the calendar are passed over.
+    There are no checks for the minutes themselves, where no minutes are stored, and where the
+    exchange sent bars of this timeframe, which it may compute differently. Windows whose minutes
+    are not all in the calendar are skipped.
     """
 
     def __init__(self, store: Store, series: Series, *, strict_gaps: bool) -> None:
@@ -41,7 +41,7 @@ class MinuteChecks:
         self._bars = series.timeframe.ms // MINUTE.ms
         longer = series.timeframe > MINUTE and series.timeframe.ms % MINUTE.ms == 0
         names = ("volume_sum", "partial_windows") if strict_gaps else ("volume_sum",)
-        made = longer and store.holds(self._minutes)
+        made = longer and store.holds(self._minutes) and not store.holds(series)
         self.checks = {name: Check() for name in names} if made else {}
 
     def add(self, table: pa.Table) -> None:
@@ -52,7 +52,7 @@ class MinuteChecks:
         for start in range(0, len(table), rows):
             longer = table.slice(start, rows)
             ts = longer["ts"].to_numpy()
-            to_ms = int(ts[-1]) + self._timeframe.ms
+            to_ms = self._timeframe.end(int(ts[-1]))
             shorter = self._store.rows(self._minutes, int(ts[0]), to_ms, columns=_COLUMNS)
             if len(shorter):
                 self._compare(longer, shorter)
@@ -60,7 +60,7 @@ class MinuteChecks:
     def _compare(self, longer: pa.Table, shorter: pa.Table) -> None:
         ts: NDArray[np.int64] = longer["ts"].to_numpy()
         minute: NDArray[np.int64] = shorter["ts"].to_numpy()
-        opens = minute - (minute - self._timeframe.floor(0)) % self._timeframe.ms
+        opens = self._timeframe.floors(minute)
         at = np.minimum(np.searchsorted(ts, opens), len(ts) - 1)
         inside = ts[at] == opens
         at = at[inside]
@@ -68,7 +68,8 @@ class MinuteChecks:
         def summed(values: NDArray[np.float64]) -> NDArray[np.float64]:
             return np.bincount(at, values[inside], minlength=len(ts)).astype(np.float64, copy=False)
 
-        full = np.bincount(at, minlength=len(ts)) == self._bars
+        bars = self._minutes.timeframe.counts(ts, self._timeframe.ends(ts))
+        full = np.bincount(at, minlength=len(ts)) == bars
         v = longer["v"].to_numpy()
         total = summed(shorter["v"].to_numpy())
         wrong = np.flatnonzero(full & ~np.isclose(v, total, rtol=_ROUNDING, atol=_ROUNDING))

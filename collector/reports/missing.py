@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet
 
+from collector.durations import DAY_MS
 from collector.reports.gap_rule import MAX_GAP_PCT
 
 if TYPE_CHECKING:
@@ -31,30 +32,35 @@ MISSING_SCHEMA = pa.schema(
         pa.field("gaps_count", pa.int64()),
         pa.field("longest_gap_bars", pa.int64()),
         pa.field("exchange", pa.string()),
+        pa.field("expected", pa.int64()),
+        pa.field("no_trade", pa.int64()),
+        pa.field("partial", pa.int64()),
+        pa.field("head_missing", pa.int64()),
+        pa.field("tail_missing", pa.int64()),
+        pa.field("lag_bars", pa.int64()),
     ]
 )
 """One row a series: its calendar `[ts_from, ts_to)` and how many of its bars are missing."""
 
 TOP = 20
-DAY_MS = 86_400_000
 LOAD_AGAIN = "load_again"
 CHECK_LISTING = "check_delisting_or_rename"
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """One missing stretch, and what to do about it."""
+class MissingStretch:
+    """One missing range, and how to fill it."""
 
     series: Series
     run: Interval
 
     @property
     def bars(self) -> int:
-        return (self.run.to_ms - self.run.from_ms) // self.series.timeframe.ms
+        return self.series.timeframe.count(self.run.from_ms, self.run.to_ms)
 
     @property
     def advice(self) -> str:
-        """A page that failed is loaded again. Whole days are missing for a reason."""
+        """A failed page is loaded again. Whole missing days have another cause."""
         return CHECK_LISTING if self.run.to_ms - self.run.from_ms >= DAY_MS else LOAD_AGAIN
 
     def document(self) -> dict[str, Any]:
@@ -86,9 +92,11 @@ class MissingReport:
     def table(self) -> pa.Table:
         return pa.Table.from_pylist(self.rows(), MISSING_SCHEMA)
 
-    def problems(self, most: int = TOP) -> list[Problem]:
+    def problems(self, most: int = TOP) -> list[MissingStretch]:
         """The longest missing stretches of all, longest first."""
-        found = [Problem(each.series, run) for each in self.series for run in each.worst[:most]]
+        found = [
+            MissingStretch(each.series, run) for each in self.series for run in each.worst[:most]
+        ]
         return sorted(found, key=lambda each: each.run.from_ms - each.run.to_ms)[:most]
 
     def summary(self) -> dict[str, Any]:
@@ -126,25 +134,31 @@ def missing_row(coverage: Coverage) -> dict[str, Any]:
     return {
         "symbol": coverage.series.symbol,
         "tf": coverage.series.timeframe.name,
-        "ts_from": coverage.first_ts,
-        "ts_to": None if coverage.last_ts is None else coverage.end_ms,
+        "ts_from": None if coverage.calendar is None else coverage.calendar.from_ms,
+        "ts_to": None if coverage.calendar is None else coverage.calendar.to_ms,
         "gaps_pct": coverage.gaps_pct,
         "gaps_count": coverage.missing,
         "longest_gap_bars": coverage.longest_gap_bars,
         "exchange": coverage.series.exchange_id,
+        "expected": coverage.expected,
+        "no_trade": coverage.no_trade,
+        "partial": coverage.partial,
+        "head_missing": coverage.head_missing,
+        "tail_missing": coverage.tail_missing,
+        "lag_bars": coverage.lag_bars,
     }
 
 
-def recommendations(problems: Sequence[Problem]) -> list[str]:
+def recommendations(problems: Sequence[MissingStretch]) -> list[str]:
     """What to do, one sentence for each symbol and remedy."""
-    said: dict[str, None] = {}
+    advice: dict[str, None] = {}
     for each in problems:
         exchange, symbol = each.series.exchange_id, each.series.symbol
         if each.advice == CHECK_LISTING:
-            said[
+            advice[
                 f"{exchange} {symbol}: check whether it was delisted or renamed;"
                 " if not, load it again"
             ] = None
         else:
-            said[f"{exchange} {symbol}: load it again with `datalayer backfill`"] = None
-    return list(said)
+            advice[f"{exchange} {symbol}: load it again with `datalayer backfill`"] = None
+    return list(advice)

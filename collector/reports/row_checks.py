@@ -1,4 +1,4 @@
-"""What must hold of every row, whoever wrote it: checked by the column, window after window."""
+"""What must hold for every row: checked by the column, window after window."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ class RowChecks:
     """types, finite, monotonic, step, future, ohlc and volume of one series."""
 
     def __init__(self, series: Series, now_ms: int) -> None:
-        self._step_ms = series.timeframe.ms
-        self._origin_ms = series.timeframe.floor(0)
+        self._timeframe = series.timeframe
         self._now_ms = now_ms
         self._last_ts: int | None = None
         names = ("types", "finite", "monotonic", "step", "future", "ohlc", "volume")
@@ -61,12 +60,14 @@ class RowChecks:
         return not wrong and not nulls
 
     def _in_order(self, ts: NDArray[np.int64]) -> None:
-        before = ts[0] - self._step_ms if self._last_ts is None else self._last_ts
-        steps = np.diff(ts, prepend=before)
+        first = int(ts[0])
+        last = self._timeframe.shift(first, -1) if self._last_ts is None else self._last_ts
+        before = np.concatenate(([last], ts[:-1]))
         self._last_ts = int(ts[-1])
-        self._note("monotonic", ts, steps <= 0)
-        off_grid = (ts - self._origin_ms) % self._step_ms != 0
-        self._note("step", ts, off_grid | ((steps > 0) & (steps != self._step_ms)))
+        self._note("monotonic", ts, ts <= before)
+        off_grid = self._timeframe.floors(ts) != ts
+        skips = self._timeframe.skips(np.concatenate(([last], ts)))
+        self._note("step", ts, off_grid | ((ts > before) & skips))
 
     def _note(self, name: str, ts: NDArray[np.int64], bad: NDArray[np.bool_]) -> None:
         count = int(np.count_nonzero(bad))

@@ -1,10 +1,11 @@
-"""Random bars of a series, compared with what the exchange says today."""
+"""Random slots of a series, bars and empty ones, compared with what the exchange serves today."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+import pyarrow.compute as pc
 
 from collector.reports.check import Check
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from collector.market.interval import Interval
     from collector.market.series import Series
+    from collector.market.timeframe import Timeframe
 
 SAMPLES = 200
 PAGE = 500
@@ -27,7 +29,7 @@ _ROUNDING = 1e-9
 
 
 class FetchBars(Protocol):
-    """Asks an exchange for bars: rows of (ts, o, h, l, c, v, ...), through the limiter."""
+    """Requests bars from an exchange: rows of (ts, o, h, l, c, v, ...), through the limiter."""
 
     async def __call__(
         self, series: Series, since_ms: int, limit: int
@@ -35,24 +37,32 @@ class FetchBars(Protocol):
 
 
 class Sample:
-    """Up to `size` bars of a calendar, chosen at random and gathered while it is read."""
+    """Up to `size` slots of a calendar, chosen at random and gathered while it is read.
 
-    def __init__(self, span: Interval, step_ms: int, size: int, rng: random.Random) -> None:
-        slots = range(span.from_ms, span.to_ms, step_ms)
-        chosen = sorted(rng.sample(slots, min(size, len(slots))))
-        self._wanted = np.array(chosen, dtype=np.int64)
+    A bar must equal the exchange's. A slot without a trade must be empty there, too. Missing slots
+    and bars that lack some of their minutes cannot be compared.
+    """
+
+    def __init__(self, span: Interval, timeframe: Timeframe, size: int, rng: random.Random) -> None:
+        slots = timeframe.count(span.from_ms, timeframe.ceil(span.to_ms))
+        chosen = sorted(rng.sample(range(slots), min(size, slots)))
+        times = [timeframe.shift(span.from_ms, place) for place in chosen]
+        self._wanted = np.array(times, dtype=np.int64)
         self._rows: dict[int, tuple[float, ...]] = {}
+        self._empty: set[int] = set()
 
     def add(self, table: pa.Table) -> None:
-        """The next rows of the calendar. Gaps hold nothing to compare."""
+        """The next rows of the calendar."""
         ts: NDArray[np.int64] = table["ts"].to_numpy()
-        picked = np.isin(ts, self._wanted) & ~table["is_gap"].to_numpy()
-        rows = table.take(np.flatnonzero(picked))
-        columns = [rows[name].to_pylist() for name in _COLUMNS]
-        self._rows |= dict(zip(rows["ts"].to_pylist(), zip(*columns, strict=True), strict=True))
+        rows = table.take(np.flatnonzero(np.isin(ts, self._wanted)))
+        bars = rows.filter(pc.invert(rows["is_gap"]))
+        columns = [bars[name].to_pylist() for name in _COLUMNS]
+        self._rows |= dict(zip(bars["ts"].to_pylist(), zip(*columns, strict=True), strict=True))
+        quiet = rows.filter(pc.equal(rows["gap_reason"], "no_trade").fill_null(False))
+        self._empty |= set(quiet["ts"].to_pylist())
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._rows) + len(self._empty)
 
     @property
     def wanted(self) -> list[int]:
@@ -61,37 +71,42 @@ class Sample:
         return times
 
     def held(self, times: Sequence[int]) -> list[int]:
-        """Those of the times that a gathered bar opens at."""
-        return [ts for ts in times if ts in self._rows]
+        """Those of the times that were gathered and can be compared."""
+        return [ts for ts in times if ts in self._rows or ts in self._empty]
 
     async def compare(self, series: Series, fetch: FetchBars) -> Check:
-        """One case for each bar that the exchange has not, or has otherwise."""
-        check, step_ms = Check(), series.timeframe.ms
-        for near in neighbours(sorted(self._rows), step_ms):
-            limit = (near[-1] - near[0]) // step_ms + 1
+        """One case for each slot in which the exchange's answer differs."""
+        check, timeframe = Check(), series.timeframe
+        for near in neighbours(self.held(self.wanted), timeframe.ms):
+            limit = timeframe.count(near[0], near[-1]) + 1
             self.judge(check, near, await fetch(series, near[0], limit))
         return check
 
     def judge(
         self, check: Check, times: Sequence[int], page: Sequence[Sequence[float | None]]
     ) -> None:
-        """Notes which of the gathered bars differ from an answer that covers them."""
+        """Records which of the gathered slots differ from an answer that covers them."""
         theirs = {int(row[0]): row[1:6] for row in page if row[0] is not None}
         for ts in times:
-            self._judge(check, ts, theirs.get(ts))
+            if ts in self._rows:
+                self._judge(check, ts, theirs.get(ts))
+            elif ts in theirs and theirs[ts][-1]:
+                # Some venues fill a quiet slot with a bar without volume; that is no trade either.
+                traded = list(theirs[ts])
+                check.note(1, [{"ts": ts, "column": None, "stored": None, "source": traded}])
 
     def _judge(self, check: Check, ts: int, theirs: Sequence[float | None] | None) -> None:
         if theirs is None:
             check.note(1, [{"ts": ts, "column": None, "stored": None, "source": None}])
             return
-        for name, stored, said in zip(_COLUMNS, self._rows[ts], theirs, strict=True):
-            if said is None or not np.isclose(stored, said, rtol=_ROUNDING, atol=0.0):
-                check.note(1, [{"ts": ts, "column": name, "stored": stored, "source": said}])
+        for name, stored, actual in zip(_COLUMNS, self._rows[ts], theirs, strict=True):
+            if actual is None or not np.isclose(stored, actual, rtol=_ROUNDING, atol=0.0):
+                check.note(1, [{"ts": ts, "column": name, "stored": stored, "source": actual}])
                 return
 
 
 def neighbours(times: Sequence[int], step_ms: int) -> Iterator[list[int]]:
-    """Ascending times, by the request that brings their bars."""
+    """Ascending times, by the request that fetches their bars."""
     waiting = list(times)
     while waiting:
         near = [ts for ts in waiting if ts < waiting[0] + PAGE * step_ms]

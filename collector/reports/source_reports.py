@@ -19,7 +19,7 @@ class SourceReports:
         self._reports = database.reports
 
     async def write(self, series: Series, check: Check, *, compared: int) -> None:
-        """`compared` bars were looked at; `check` holds those that the exchange tells otherwise."""
+        """`compared` bars were compared; `check` holds those that differ at the exchange."""
         fields = {
             "kind": "source",
             "exchange_id": series.exchange_id,
@@ -28,9 +28,9 @@ class SourceReports:
             "compared": compared,
             **check.document(),
         }
-        said = {name: {"$literal": value} for name, value in fields.items()}
+        literals = {name: {"$literal": value} for name, value in fields.items()}
         await self._reports.update_one(
-            {"_id": _name(series)}, [{"$set": {**said, "checked_at": NOW_MS}}], upsert=True
+            {"_id": _name(series)}, [{"$set": {**literals, "checked_at": NOW_MS}}], upsert=True
         )
 
     async def find(self, series: Series) -> Document | None:

@@ -25,7 +25,7 @@ ASK_THE_EXCHANGE = ("source", "clock")
 
 @dataclass(frozen=True, slots=True)
 class ValidationReport:
-    """What was found. `drift` is None when no exchange was asked, or it did not answer."""
+    """What was found. `drift` is None when no exchange was called, or it did not answer."""
 
     generated_at_ms: int
     series: Sequence[SeriesReport]
@@ -59,7 +59,7 @@ class ValidationReport:
             "ok": self.ok,
             "series": len(self.series),
             "series_ok": sum(each.ok for each in self.series),
-            "rows": expected,
+            "rows": sum(each.coverage.rows for each in self.series),
             "missing": missing,
             "gaps_pct": missing / expected if expected else 0.0,
             "max_gap_pct": self.demands.max_gap_pct,
@@ -71,6 +71,7 @@ class ValidationReport:
                 if each.sample is not None and "source" in each.checks
             ),
             "clock_drift_ms": None if self.drift is None else round(self.drift.drift_ms),
+            "expected": expected,
         }
 
     def errors(self) -> Iterator[CollectorError]:

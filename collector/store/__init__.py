@@ -1,4 +1,4 @@
-"""The lake: immutable parts, one sealed file a series, and the ledger of what was asked.
+"""The lake: immutable parts, one sealed file a series, and the ledger of what answers cover.
 
-docs/store-format.md explains the files and how a crash at each point is healed.
+docs/store-format.md explains the files and how the store recovers from a crash at each point.
 """

@@ -1,8 +1,8 @@
-"""Where a lake lies: a folder, or `s3://bucket/prefix` in an object store.
+"""The location of a lake: a folder, or `s3://bucket/prefix` in an object store.
 
-An address in an object store says all that is needed to get there, in the words that pyarrow reads
+An address in an object store holds everything needed to reach it, in the form that pyarrow reads
 too: `s3://bucket/prefix?endpoint_override=127.0.0.1:9000&scheme=http`. So one text goes from the
-settings to every process. Keys are never part of it: they come from AWS_*, as everywhere.
+settings to every process. Keys are never part of it: they come from AWS_*, as usual.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _OPTIONS = {"endpoint_override", "scheme", "region"}
 class ObjectAddress:
     """A prefix in a bucket.
 
-    endpoint  the address of an S3-compatible server; None for Amazon's own
-    region    None: what AWS_REGION and the like say
+    endpoint  the address of an S3-compatible server; None for Amazon's own region    None: from
+    AWS_REGION and the like
     """
 
     bucket: str
@@ -57,7 +57,7 @@ def in_object_store(root: str | os.PathLike[str]) -> bool:
 
 
 def absolute(root: str | os.PathLike[str]) -> str:
-    """The root as every process of this machine may be told it, wherever it was started."""
+    """The root in a form that works in any process of this machine, in any folder."""
     return os.fspath(root) if in_object_store(root) else str(Path(root).absolute())
 
 

@@ -1,9 +1,9 @@
-"""Single requests to a bucket, with a condition where one is needed: if it is the object I know.
+"""Single requests to a bucket, conditional on the known version of an object where needed.
 
-pyarrow has no words for either (docs/adr/0015). Its streams put what they have when they are
-dropped, so that half a write becomes an object, and read with two requests, between which an object
-may go. And without conditions a compaction that was frozen would put its file over a newer one, and
-a reader would be handed bytes of two files.
+pyarrow offers neither (docs/adr/0015). Its streams upload what they have when they are dropped, so
+that half a write becomes an object, and they read with two requests, between which an object may
+disappear. And without conditions a compaction that was frozen would put its file over a newer one,
+and a reader would receive bytes of two files.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from collector.store.object_errors import translated
 from collector.store.port import Swapped, Unavailable, Vanished
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import IO
 
 CONNECT_S, ANSWER_S = 5, 30
 """How long to wait for a connection, and for an answer, before a request counts as lost."""
 ATTEMPTS = 3
 
+_PIECE = 1 << 20
 _TOKEN = "collector-write"
 
 
@@ -39,10 +41,10 @@ class Found:
     etag: str
     size: int
     token: str | None
-    """Of the write that put it there, when it was a conditional one."""
+    """Set by the write that created it, when that was conditional."""
 
 
-class Bucket:
+class ObjectBucket:
     """One bucket. Every change is one request, which happens or does not. Any thread may call."""
 
     def __init__(self, name: str, endpoint: str | None, region: str) -> None:
@@ -56,7 +58,7 @@ class Bucket:
                 read_timeout=ANSWER_S,
                 retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
                 max_pool_connections=64,
-                # Not every S3-compatible server knows the newer checksums.
+                # Not every S3-compatible server supports the newer checksums.
                 request_checksum_calculation="when_required",
                 response_checksum_validation="when_required",
                 s3={"addressing_style": "path" if endpoint else "auto"},
@@ -80,6 +82,12 @@ class Bucket:
             data: bytes = self._client.get_object(Bucket=self._name, Key=key)["Body"].read()
         return data
 
+    def pieces(self, key: str) -> Iterator[bytes]:
+        """The whole object, a piece at a time. Raises Vanished when there is none."""
+        with translated(key):
+            answer = self._client.get_object(Bucket=self._name, Key=key)
+            yield from answer["Body"].iter_chunks(_PIECE)
+
     def get(self, key: str, etag: str, first: int, end: int) -> bytes:
         """Bytes `[first, end)` of exactly that object. Raises Vanished when it is another one."""
         asked = f"bytes={first}-{end - 1}"
@@ -94,12 +102,12 @@ class Bucket:
         return data
 
     def put(self, key: str, data: bytes) -> None:
-        """Puts the object, whatever has the name now."""
+        """Puts the object, replacing any other of that name."""
         with translated(key):
             self._client.put_object(Bucket=self._name, Key=key, Body=data)
 
     def replace(self, key: str, body: bytes | IO[bytes], etag: str | None) -> str:
-        """Replaces the object that `etag` names; None stands for no object. Returns the new tag.
+        """Replaces the object that `etag` names; None means no object. Returns the new tag.
 
         Raises Swapped, with nothing changed, when another one is there.
         """
@@ -116,7 +124,7 @@ class Bucket:
                 )
             return str(answer["ETag"])
         except (Swapped, Vanished, Unavailable) as error:
-            # An answer that was lost makes the client ask again, and then it meets its own object.
+            # When an answer was lost the client repeats the request, and then finds its own object.
             now = self.find(key)
             if now is not None and now.token == token:
                 return now.etag
@@ -124,10 +132,12 @@ class Bucket:
                 raise Swapped(f"{key} was removed by someone else") from error
             raise
 
-    def copy(self, key: str, to: str) -> None:
+    def copy(self, key: str, to: str, etag: str | None = None) -> None:
+        """Copies the object, or only that of this tag. Raises Swapped when another one is there."""
+        condition = {} if etag is None else {"CopySourceIfMatch": etag}
         with translated(key):
             source = {"Bucket": self._name, "Key": key}
-            self._client.copy_object(Bucket=self._name, Key=to, CopySource=source)
+            self._client.copy_object(Bucket=self._name, Key=to, CopySource=source, **condition)
 
     def delete(self, key: str) -> None:
         """Removes the object. One that is gone already is fine."""
@@ -135,7 +145,7 @@ class Bucket:
             self._client.delete_object(Bucket=self._name, Key=key)
 
     def require(self) -> None:
-        """Raises StoreError when there is no such bucket: it must not pass for an empty one."""
+        """Raises StoreError when there is no such bucket, which must not look like an empty one."""
         try:
             with translated(self._name):
                 self._client.head_bucket(Bucket=self._name)
@@ -145,7 +155,7 @@ class Bucket:
     def prove(self, key: str) -> None:
         """Raises StoreError when this server ignores conditions. Tried once, on a key of its own.
 
-        A server that ignores them answers 200, and compactions would undo one another unseen.
+        A server that ignores them answers 200, and compactions would silently undo one another.
         """
         with self._lock:
             if self._proved:
@@ -169,13 +179,13 @@ class Bucket:
 
 
 @functools.lru_cache(maxsize=16)
-def bucket_at(name: str, endpoint: str | None, region: str) -> Bucket:
-    """One client a bucket and process: making one takes longer than a hundred requests."""
-    return Bucket(name, endpoint, region)
+def bucket_at(name: str, endpoint: str | None, region: str) -> ObjectBucket:
+    """One client per bucket and process: creating one takes longer than a hundred requests."""
+    return ObjectBucket(name, endpoint, region)
 
 
 def default_region() -> str:
-    """The region that environment and AWS's own files name; servers of one's own have none."""
+    """The region that environment and AWS's own files name; private servers have none."""
     found: Any = os.environ.get("AWS_REGION")
     found = found or botocore.session.get_session().get_config_variable("region")
     return str(found or "us-east-1")

@@ -2,37 +2,44 @@
 
 The order is what makes a crash harmless: older versions first, then the checksum and the sealed
 file in one guarded step, then the longer timeframes and the tail, which are copies, and then the
-page parts are deleted. Whatever is cut off leaves parts behind
-that are merged again, and folding a sighting twice changes nothing. Group parts are shared, so they
-stay until `sweep` finds that every series in them names them in its sealed file's `merged`.
+page parts are deleted. After a crash at any point the parts that are left are merged again, and
+merging a row twice changes nothing. Group parts are shared, so they stay until `sweep` finds that
+every series in them names them in its sealed file's `merged`.
 
-History passes through a window at a time and never lies in memory as a whole.
+History passes through a window at a time and is never in memory as a whole. Nothing is merged into
+a damaged sealed file: the loss would get a valid checksum.
 """
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from collector import logs
+from collector.durations import DAY_MS
 from collector.market.interval import Interval, subtract
 from collector.market.series import Series
+from collector.store import footer as footers
 from collector.store import layout
+from collector.store.checksum import checksum
 from collector.store.copies import Copies
+from collector.store.part import read_part
 from collector.store.port import Corrupt, Swapped, Vanished
 from collector.store.rows import with_fillers
-from collector.store.sealed import Sealed, SealedWriter
-from collector.store.segment import ROWS_PER_GROUP, SEGMENT_SCHEMA, to_table, writing
-from collector.store.snapshot import Snapshot
+from collector.store.sealed import SealedWriter
+from collector.store.segment import ROWS_PER_GROUP, names_of, schema_of, to_table, writing
+from collector.store.snapshot import SeriesSnapshot
+from collector.store.verification import check_sealed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from collector.pipeline.fold import Versions
     from collector.store.copies import CopyWriters
     from collector.store.part import PageEntry
+    from collector.store.part_index import SeriesKey
     from collector.store.port import Draft, Storage
     from collector.store.sealed import SealedFooter
     from collector.store.shelf import Shelf
@@ -41,9 +48,10 @@ log = logs.get("collector.store")
 
 _ATTEMPTS = 20
 _WORTH = 50
-"""A sealed file is rewritten early when a fiftieth of it is new: then a series that grows costs, in
-all, a constant number of writes a row."""
-_OLD_MS = 86_400_000
+"""A sealed file is rewritten early when a fiftieth of it is new, so that a growing series costs a
+constant number of writes per row.
+"""
+_OLD_MS = DAY_MS
 _TEMPORARY_LIFE_S = 86_400.0
 
 
@@ -68,27 +76,26 @@ def compact(
 ) -> Compacted | None:
     """Merges every part of the series there is; None when there was none. Idempotent.
 
-    With `ending` the calendar ends with the last bar, whatever was asked for behind it.
+    With `ending` the calendar ends with the last bar, even if answers cover later slots.
 
     Raises Swapped when another compaction of the series got in between: nothing is lost, and there
     may be nothing left to do.
     """
-    folders = (layout.symbol_folder(series), layout.pages_folder(series))
-    for folder in folders:
-        storage.clear_temporaries(folder, _TEMPORARY_LIFE_S, now_ms / 1000)
     for _ in range(_ATTEMPTS):
-        with Snapshot(storage, shelf, series) as snapshot:
+        with SeriesSnapshot(storage, shelf, series) as snapshot:
             try:
                 return _merge(storage, shelf, snapshot, now_ms, copies or Copies(), ending)
             except (Vanished, _Again):
                 continue  # Merged by someone else, or about to be set aside: look again.
             finally:
-                _set_aside(storage, shelf, snapshot)
+                _set_aside(storage, shelf, snapshot.damaged)
     raise Swapped(f"{series}: parts keep changing under this compaction")
 
 
-def is_due(snapshot: Snapshot, now_ms: int) -> bool:
+def is_due(snapshot: SeriesSnapshot, now_ms: int) -> bool:
     """Whether there is enough to merge, or it has waited long enough."""
+    if _follows_another_calendar(snapshot):
+        return True
     parts = snapshot.unmerged()
     if not parts:
         return False
@@ -99,75 +106,80 @@ def is_due(snapshot: Snapshot, now_ms: int) -> bool:
     return now_ms - made.timestamp() * 1000 >= _OLD_MS
 
 
+def _follows_another_calendar(snapshot: SeriesSnapshot) -> bool:
+    """Whether the sealed file was written for other opening hours than are known today."""
+    sealed = snapshot.sealed
+    return sealed is not None and sealed.footer.calendar != snapshot.series.timeframe.calendar_id
+
+
 def copy_again(
-    storage: Storage, shelf: Shelf, snapshot: Snapshot, now_ms: int, copies: Copies
+    storage: Storage, shelf: Shelf, snapshot: SeriesSnapshot, now_ms: int, copies: Copies
 ) -> None:
     """Makes the copies of a series again, from its sealed file as it is."""
-    sealed = snapshot.sealed
-    if sealed is None:
+    if snapshot.sealed is None:
         return
+    sealed = snapshot.sealed.file
     with ExitStack() as stack:
         writers = copies.begin(storage, shelf, snapshot.series, stack)
         for group in range(sealed.groups):
-            writers.write(sealed.read([group], SEGMENT_SCHEMA.names))
+            writers.write(sealed.read([group], names_of(snapshot.series)))
         writers.finish(now_ms, sealed.footer)
         writers.commit()
 
 
-def sweep(storage: Storage, shelf: Shelf, exchange_id: str) -> tuple[str, ...]:
-    """Deletes the group parts that every series in them has merged; returns their paths."""
-    merged: dict[tuple[str, str], frozenset[str]] = {}
-    folder = layout.groups_folder(exchange_id)
+def sweep(storage: Storage, shelf: Shelf, exchange_id: str, now_ms: int) -> tuple[str, ...]:
+    """Deletes the group parts that every series in them has merged; returns their paths.
+
+    Damaged parts are set aside, and what writers that died left behind is removed.
+    """
+    storage.clear_temporaries(exchange_id, _TEMPORARY_LIFE_S, now_ms / 1000)
+    index = shelf.index(exchange_id)
+    index.refresh()
+    merged: dict[SeriesKey, frozenset[str]] = {}
     swept = []
-    for name in storage.names(folder):
-        path = f"{folder}/{name}"
-        if layout.parse_part(folder, name) is None:
-            continue
-        try:
-            keys = set(shelf.part(path).series())
-        except Vanished:
-            continue
-        except Corrupt as error:
-            log.error("part_damaged", path=storage.set_aside(path), why=str(error))
-            continue
-        for key in keys - merged.keys():
-            merged[key] = merged_by(storage, Series.of(exchange_id, *key))
-        if all(name in merged[key] for key in keys):
-            storage.delete(path)
-            shelf.forget(path)
-            swept.append(path)
+    for part in index.parts():
+        keys = index.keys_in(part)
+        for key in keys:
+            if key not in merged:
+                merged[key] = merged_by(shelf, Series.of(exchange_id, *key))
+        if all(part.name in merged[key] for key in keys):
+            storage.delete(part.path)
+            shelf.forget(part.path)
+            swept.append(part.path)
+    _set_aside(storage, shelf, index.damaged())
     return tuple(swept)
 
 
 def _merge(
     storage: Storage,
     shelf: Shelf,
-    snapshot: Snapshot,
+    snapshot: SeriesSnapshot,
     now_ms: int,
     copies: Copies,
     ending: bool,
 ) -> Compacted | None:
     series = snapshot.series
     parts = snapshot.unmerged()
-    told = snapshot.covered()
-    coverage = _until_last_bar(snapshot, told) if ending else told
-    if not parts and coverage == told:
+    covered = snapshot.covered()
+    coverage = _until_last_bar(snapshot, covered) if ending else covered
+    if not parts and coverage == covered and not _follows_another_calendar(snapshot):
         return None
+    if snapshot.sealed is not None:
+        check_sealed(storage, series, snapshot.sealed.file)
     with ExitStack() as stack:
         draft = stack.enter_context(storage.draft(layout.sealed_path(series)))
-        out = stack.enter_context(writing(draft.sink, SEGMENT_SCHEMA))
+        out = stack.enter_context(writing(draft.sink, schema_of(series)))
         sealed = SealedWriter(draft, series, coverage, out)
         older = _OlderWriter(storage, series, stack)
         longer = copies.begin(storage, shelf, series, stack)
         _write_windows(snapshot, coverage, sealed, older, longer)
         if snapshot.damaged.keys() & parts.keys():
-            # It counted in the coverage. Without it the coverage is another one.
+            # It was part of the coverage, which changes without it.
             raise _Again
         footer = sealed.finish(now_ms, _merged_now(snapshot, parts))
         longer.finish(now_ms, footer)
         older.commit(snapshot.versions_stamp)
-        checksum = f"{draft.sha256()}  {series.timeframe}.parquet\n".encode()
-        draft.commit(snapshot.sealed_stamp, (layout.checksum_path(series), checksum))
+        draft.commit(snapshot.sealed_stamp, checksum(series, draft.sha256()))
         longer.commit()
     for page in snapshot.pages:
         if page.path in parts:
@@ -176,17 +188,19 @@ def _merge(
     return Compacted(series, sealed.rows, len(parts), footer)
 
 
-def _until_last_bar(snapshot: Snapshot, covered: tuple[Interval, ...]) -> tuple[Interval, ...]:
+def _until_last_bar(
+    snapshot: SeriesSnapshot, covered: tuple[Interval, ...]
+) -> tuple[Interval, ...]:
     end_ms = snapshot.end_ms()
     last = snapshot.last_before(end_ms)
     if last is None:
         return covered
-    cut_ms = int(last.ts[-1]) + snapshot.series.timeframe.ms
+    cut_ms = snapshot.series.timeframe.end(int(last.ts[-1]))
     return subtract(covered, [Interval(cut_ms, end_ms)]) if cut_ms < end_ms else covered
 
 
 def _write_windows(
-    snapshot: Snapshot,
+    snapshot: SeriesSnapshot,
     coverage: tuple[Interval, ...],
     sealed: SealedWriter,
     older: _OlderWriter,
@@ -205,8 +219,8 @@ def _write_windows(
             before = history.current.rows.batch.take(slice(-1, None))
 
 
-def _windows(snapshot: Snapshot, end_ms: int) -> Iterator[Interval]:
-    """From the first bar to the end, cut where row groups are cut, which never moves."""
+def _windows(snapshot: SeriesSnapshot, end_ms: int) -> Iterator[Interval]:
+    """From the first bar to the end, divided at the fixed boundaries of row groups."""
     start = snapshot.first_ts()
     if start is None:
         return
@@ -218,38 +232,39 @@ def _windows(snapshot: Snapshot, end_ms: int) -> Iterator[Interval]:
         start = cut
 
 
-def _merged_now(snapshot: Snapshot, parts: dict[str, tuple[PageEntry, ...]]) -> frozenset[str]:
+def _merged_now(
+    snapshot: SeriesSnapshot, parts: dict[str, tuple[PageEntry, ...]]
+) -> frozenset[str]:
     """The group parts that exist and are inside the file being written."""
     known = snapshot.sealed.footer.merged if snapshot.sealed is not None else frozenset()
-    names = ((group.path, group.path.rpartition("/")[2]) for group in snapshot.groups)
-    return frozenset(name for path, name in names if path in parts or name in known)
+    inside = {path.rpartition("/")[2] for path in parts} | known | snapshot.groups.replaced
+    return snapshot.groups.names & inside
 
 
-def merged_by(storage: Storage, series: Series) -> frozenset[str]:
-    """The group parts that the series' sealed file holds already, as far as they still exist."""
+def merged_by(shelf: Shelf, series: Series) -> frozenset[str]:
+    """The group parts that the series' sealed file holds already and that still exist."""
     try:
-        sealed = Sealed.open(storage, layout.sealed_path(series))
-    except (Vanished, Corrupt):
-        return frozenset()
-    try:
-        return sealed.footer.merged
+        facts, _ = shelf.facts(series)
     except Corrupt:
         return frozenset()
-    finally:
-        sealed.close()
+    return frozenset() if facts is None else facts.footer.merged
 
 
-def _set_aside(storage: Storage, shelf: Shelf, snapshot: Snapshot) -> None:
-    for path in snapshot.damaged:
+def _set_aside(storage: Storage, shelf: Shelf, damaged: Iterable[str]) -> None:
+    for path in damaged:
         shelf.forget(path)
         try:
-            log.error("part_set_aside", path=storage.set_aside(path))
+            # Reads again: a temporary fault of the medium must not cost a sound part.
+            read_part(storage, path)
         except Vanished:
             continue
+        except Corrupt as error:
+            with suppress(Vanished):
+                log.error("part_set_aside", path=storage.set_aside(path), why=error.why)
 
 
 class _Again(Exception):
-    """What was read does not stand any more."""
+    """What was read is no longer valid."""
 
 
 class _OlderWriter:
@@ -257,19 +272,23 @@ class _OlderWriter:
 
     def __init__(self, storage: Storage, series: Series, stack: ExitStack) -> None:
         self._storage = storage
-        self._path = layout.versions_path(series)
+        self._series = series
         self._stack = stack
         self._draft: Draft | None = None
 
     def write(self, versions: Versions) -> None:
         if self._draft is None:
-            self._draft = self._stack.enter_context(self._storage.draft(self._path))
-            self._out = self._stack.enter_context(writing(self._draft.sink, SEGMENT_SCHEMA))
-        self._out.write_table(to_table(versions), row_group_size=ROWS_PER_GROUP)
+            self._draft = self._stack.enter_context(
+                self._storage.draft(layout.versions_path(self._series))
+            )
+            self._out = self._stack.enter_context(
+                writing(self._draft.sink, schema_of(self._series))
+            )
+        self._out.write_table(to_table(versions, self._series.extra), row_group_size=ROWS_PER_GROUP)
         self._draft.checkpoint()
 
     def commit(self, expected: str | None) -> None:
         if self._draft is not None:
-            self._out.close()
+            footers.close(self._out, self._draft.sink, footers.identity("versions", self._series))
             self._draft.finish()
             self._draft.commit(expected)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from collector.market.timeframe import Timeframe
+from collector.market.timeframe import MINUTE, Timeframe
 from collector.store.derived import DerivedWriters
 from collector.store.tail import Tail
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collector.store.sealed import SealedFooter
     from collector.store.shelf import Shelf
 
-MINUTE = Timeframe.parse("1m")
 DEFAULT_TIMEFRAMES = tuple(Timeframe.parse(name) for name in ("5m", "15m", "1h"))
 
 

@@ -1,4 +1,4 @@
-"""The ledger: which stretches of a series have been asked for and answered."""
+"""The ledger: which ranges of a series the exchange's answers cover."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Covered:
-    """An unbroken stretch that successful answers cover, and how many bars are in it."""
+    """An unbroken range that successful answers cover, and how many bars are in it."""
 
     from_ms: int
     to_ms: int
@@ -31,12 +31,11 @@ class Covered:
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
-    """Where work on a series stands, as the files alone tell it.
+class SeriesCursor:
+    """Where work on a series stands, by the files alone.
 
-    since_ms  where coverage begins
-    next_ms   the first slot after it that nobody has an answer for: a backfill goes on here
-    until_ms  the end of all coverage: an incremental job goes on here
+    since_ms  where coverage begins next_ms   the first slot after it that no answer covers: a
+    backfill continues here until_ms  the end of all coverage: an incremental job continues here
     last_ts   the newest bar; None when every answer was empty
     """
 
@@ -47,7 +46,7 @@ class Cursor:
 
 
 def aligned(covered: Interval | Iterable[Interval], timeframe: Timeframe) -> tuple[Interval, ...]:
-    """What was asked, as disjoint intervals of the timeframe's own slots."""
+    """Covered ranges as disjoint intervals of the timeframe's own slots."""
     asked = [covered] if isinstance(covered, Interval) else covered
     return union(on_grid for each in asked if (on_grid := slots(each, timeframe)) is not None)
 
@@ -64,7 +63,7 @@ def counted(intervals: Sequence[Interval], ts: NDArray[np.int64]) -> tuple[Cover
 
 
 def joined(covered: Iterable[Covered]) -> tuple[Covered, ...]:
-    """Adds up ledgers whose bars are different bars; touching stretches become one."""
+    """Adds up ledgers of different bars; touching ranges become one."""
     entries = sorted(covered)
     whole = union(entry.interval for entry in entries)
     bars = [0] * len(whole)
@@ -76,8 +75,8 @@ def joined(covered: Iterable[Covered]) -> tuple[Covered, ...]:
     return tuple(Covered(w.from_ms, w.to_ms, n) for w, n in zip(whole, bars, strict=True))
 
 
-def cursor(covered: Sequence[Covered], last_ts: int | None) -> Cursor | None:
-    """None when nothing was ever answered."""
+def cursor(covered: Sequence[Covered], last_ts: int | None) -> SeriesCursor | None:
+    """None when no answer was ever stored."""
     if not covered:
         return None
-    return Cursor(covered[0].from_ms, covered[0].to_ms, covered[-1].to_ms, last_ts)
+    return SeriesCursor(covered[0].from_ms, covered[0].to_ms, covered[-1].to_ms, last_ts)

@@ -1,10 +1,10 @@
 """Files of longer bars, made of the minutes while they pass through a compaction.
 
-`5m.parquet` beside `1m.parquet` is a copy of what the minutes say, ready for tools that read files
-and for long reads. It names the very file it was made of (`made_of`, its data_hash): when a crash
-came between the two, or parts came since, readers make the bars in question from the minutes
-instead, so that a longer bar never tells less than its minutes. A timeframe that is collected from
-the exchange itself is left alone.
+`5m.parquet` beside `1m.parquet` is made from the minutes, for tools that read files and for long
+reads. It names the very file it was made of (`made_of`, with its data_hash): when a crash happened
+between the two, or parts came since, readers make those bars from the minutes instead, so that a
+longer bar never lacks a minute.  A timeframe that is collected from the exchange itself is left
+alone.
 """
 
 from __future__ import annotations
@@ -18,13 +18,22 @@ import pyarrow as pa
 from collector.market.candles import CandleBatch
 from collector.market.series import Series
 from collector.pipeline.ladder import Graded, Ladder
+from collector.store import footer as footers
 from collector.store import layout
+from collector.store.checksum import checksum
 from collector.store.coverage import Covered, cursor
-from collector.store.port import Swapped
+from collector.store.port import Corrupt, Swapped
 from collector.store.sealed import SealedFooter
-from collector.store.segment import ROWS_PER_GROUP, SEGMENT_SCHEMA, writing
+from collector.store.segment import (
+    ROWS_PER_GROUP,
+    extra_in,
+    names_of,
+    schema_of,
+    with_moments,
+    writing,
+)
 from collector.store.signature import DataHash, build_signature
-from collector.store.snapshot import Snapshot
+from collector.store.snapshot import SeriesSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,25 +44,45 @@ if TYPE_CHECKING:
     from collector.store.shelf import Shelf
 
 
-def told_until(longer: Snapshot, minutes: Snapshot) -> int:
-    """The moment up to which the file of longer bars tells all that the minutes tell; 0: never."""
+_RULES = "2"
+"""The version of the rules by which bars are made. Files of other versions are made again. 2: a bar
+with a gap minute in it is `partial`.
+"""
+
+
+def made_of(minutes: SealedFooter) -> str:
+    """What the footer of a file of longer bars records about its source file and the rules."""
+    calendar = f":{minutes.calendar}" if minutes.calendar else ""
+    return f"{_RULES}:{minutes.data_hash}{calendar}"
+
+
+def agrees_until(longer: SeriesSnapshot, minutes: SeriesSnapshot) -> int:
+    """The time up to which the file of longer bars agrees with the minutes; 0: never."""
     if longer.derived is None or minutes.sealed is None:
         return 0
     footer = longer.derived.footer
-    if footer.made_of != minutes.sealed.footer.data_hash or not footer.coverage:
+    if footer.made_of != made_of(minutes.sealed.footer) or not footer.coverage:
         return 0
     pages = (page for pages in minutes.unmerged().values() for page in pages)
-    # A bar that came later may change every filler behind it, which carry its close.
+    # A bar that came later may change every filler after it, because those carry its close.
     changed = min((page.covered[0].from_ms for page in pages), default=footer.coverage[-1].to_ms)
     return min(footer.coverage[-1].to_ms, longer.series.timeframe.floor(changed))
 
 
-def rows(longer: Snapshot, from_ms: int, to_ms: int, columns: Sequence[str]) -> pa.Table:
+def is_behind(longer: SeriesSnapshot, source: SealedFooter) -> bool:
+    """Whether there should be a file of longer bars made of this source, and there is not."""
+    is_collected = longer.sealed is not None or bool(longer.unmerged())
+    return not is_collected and (
+        longer.derived is None or longer.derived.footer.made_of != made_of(source)
+    )
+
+
+def rows(longer: SeriesSnapshot, from_ms: int, to_ms: int, columns: Sequence[str]) -> pa.Table:
     """The file's own rows of `[from_ms, to_ms)`; none when there is no such file."""
     if longer.derived is None:
-        return SEGMENT_SCHEMA.empty_table().select(columns)
-    needed = [name for name in SEGMENT_SCHEMA.names if name in {"ts", *columns}]
-    return longer.derived.between(from_ms, to_ms, needed).select(columns)
+        return schema_of(longer.series).empty_table().select(columns)
+    needed = [name for name in names_of(longer.series) if name in {"ts", *columns}]
+    return longer.derived.file.between(from_ms, to_ms, needed).select(columns)
 
 
 class DerivedWriters:
@@ -67,11 +96,13 @@ class DerivedWriters:
         targets: Sequence[Timeframe],
         stack: ExitStack,
     ) -> None:
-        self._ladder = Ladder(series.timeframe, targets)
+        own = [target.at(series.exchange_id, series.symbol) for target in targets]
+        self._ladder = Ladder(series.timeframe, own)
         self._writers = {}
-        for target in targets:
+        for target in own:
             longer = Series(series.exchange_id, series.symbol, target)
-            with Snapshot(storage, shelf, longer) as seen:
+            # Corrupt: these are bars from an exchange, so a repair has to handle it.
+            with contextlib.suppress(Corrupt), SeriesSnapshot(storage, shelf, longer) as seen:
                 if seen.sealed is None and not seen.unmerged():
                     self._writers[target] = _Writer(storage, longer, seen.sealed_stamp, stack)
 
@@ -79,7 +110,8 @@ class DerivedWriters:
         """The next rows of the minutes' calendar, as SEGMENT_SCHEMA."""
         if not self._writers:
             return
-        minutes = Graded(CandleBatch.from_arrow(table), table["ver"].to_numpy())
+        batch = CandleBatch.from_arrow(table, extra_in(table.schema))
+        minutes = Graded(batch, table["ver"].to_numpy())
         for target, made in self._ladder.climb(minutes).items():
             if target in self._writers and len(made.batch):
                 self._writers[target].write(made)
@@ -90,13 +122,13 @@ class DerivedWriters:
             writer.finish(now_ms, source, timeframe)
 
     def commit(self) -> None:
-        """Puts them in place, each by itself: one that is not is no worse than one that is old."""
+        """Puts them in place one by one: a missing file is no worse than an old one."""
         for writer in self._writers.values():
             writer.commit()
 
 
 class _Writer:
-    """One file. Its rows wait until they fill a row group: a piece of minutes makes few of them."""
+    """One file. Its rows wait until they fill a row group, because minutes make few of them."""
 
     def __init__(
         self, storage: Storage, series: Series, expected: str | None, stack: ExitStack
@@ -104,10 +136,10 @@ class _Writer:
         self._series = series
         self._expected = expected
         self._draft: Draft = stack.enter_context(storage.draft(layout.sealed_path(series)))
-        self._out = stack.enter_context(writing(self._draft.sink, SEGMENT_SCHEMA))
-        self._hash = DataHash()
+        self._out = stack.enter_context(writing(self._draft.sink, schema_of(series)))
+        self._hash = DataHash(series.extra)
         self._waiting: list[pa.Table] = []
-        self._rows = self._bars = 0
+        self._rows = self._bars = self._count = 0
         self._first: int | None = None
         self._end = 0
         self._last_bar: int | None = None
@@ -119,18 +151,19 @@ class _Writer:
             self._bars += len(bars)
             self._last_bar = int(bars[-1])
         self._first = int(batch.ts[0]) if self._first is None else self._first
-        self._end = int(batch.ts[-1]) + self._series.timeframe.ms
-        # Nobody showed us these bars at any moment.
+        self._end = self._series.timeframe.end(int(batch.ts[-1]))
+        # These bars were never in an answer.
         unseen = pa.nulls(len(batch), pa.int64())
-        table = batch.to_arrow(self._series.exchange_id, made.ver)
-        columns = [*table.columns, unseen, unseen]
-        self._waiting.append(pa.Table.from_arrays(columns, schema=SEGMENT_SCHEMA))
+        table = batch.to_arrow(self._series.exchange_id, made.ver, self._series.extra)
+        self._waiting.append(with_moments(table, [unseen, unseen]))
         self._rows += len(batch)
+        self._count += len(batch)
         if self._rows >= ROWS_PER_GROUP:
             self._put()
 
     def finish(self, now_ms: int, source: SealedFooter, timeframe: Timeframe) -> None:
         self._put()
+        self._derived_from = timeframe.name
         ledger = () if self._first is None else (Covered(self._first, self._end, self._bars),)
         footer = SealedFooter(
             data_hash=self._hash.hexdigest(),
@@ -140,19 +173,18 @@ class _Writer:
             coverage=ledger,
             cursor=cursor(ledger, self._last_bar),
             merged=frozenset(),
-            derived_from=timeframe.name,
-            made_of=source.data_hash,
+            derived_from=self._derived_from,
+            made_of=made_of(source),
+            calendar=self._series.timeframe.calendar_id,
         )
-        self._out.add_key_value_metadata(footer.metadata())
-        self._out.close()
+        footers.close(self._out, self._draft.sink, footer.metadata(self._series, self._count))
         self._draft.finish()
 
     def commit(self) -> None:
-        series = self._series
-        checksum = f"{self._draft.sha256()}  {series.timeframe}.parquet\n".encode()
-        # Swapped: a newer file is there, or the timeframe is being collected by now.
+        beside = checksum(self._series, self._draft.sha256(), self._derived_from)
+        # Swapped: a newer file exists, or the timeframe is being collected by now.
         with contextlib.suppress(Swapped):
-            self._draft.commit(self._expected, (layout.checksum_path(series), checksum))
+            self._draft.commit(self._expected, beside)
 
     def _put(self) -> None:
         if self._waiting:

@@ -1,14 +1,15 @@
 """The storage port on a local disk.
 
 A write is: temporary file, fsync, rename, fsync of the folder. A folder is fsynced into its parent
-before this process trusts it with anything, for a file whose folder can vanish in a power cut was
-never durable.
+before this process writes into it, because a file is not durable while its folder can vanish in a
+power cut.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import secrets
 from pathlib import Path
@@ -16,9 +17,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 
-from collector.errors import StoreError
 from collector.store.lock import held
-from collector.store.port import Draft, Fault, Swapped, Vanished, no_fault
+from collector.store.port import Draft, StorageFault, Swapped, Unavailable, Vanished, no_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ class LocalDisk:
         with self._translated(path), self._temporary(path) as (temporary, file):
             half = len(data) // 2
             file.write(data[:half])
-            self._faults(Fault.MID_WRITE, path)
+            self._faults(StorageFault.MID_WRITE, path)
             file.write(data[half:])
             self._make_durable(path, file)
             self._put(path, temporary)
@@ -50,6 +50,10 @@ class LocalDisk:
         with self._translated(path), self._temporary(path) as (temporary, file):
             yield DiskDraft(self, path, temporary, file)
 
+    def write_beside(self, path: str, expected: str, companion: tuple[str, bytes]) -> None:
+        with self._translated(path), self._guarded(path, expected):
+            self.write_atomic(*companion)
+
     def open(self, path: str) -> Any:
         with self._translated(path):
             return pa.OSFile(str(self._place(path)), mode="rb")
@@ -57,6 +61,10 @@ class LocalDisk:
     def read(self, path: str) -> bytes:
         with self._translated(path):
             return self._place(path).read_bytes()
+
+    def sha256(self, path: str) -> str:
+        with self._translated(path), self._place(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def stamp(self, path: str) -> str | None:
         try:
@@ -75,27 +83,48 @@ class LocalDisk:
         # The folder is not fsynced: a part that comes back after a power cut is merged once more,
         # which changes nothing.
         with self._translated(path):
-            self._faults(Fault.BEFORE_DELETE, path)
+            self._faults(StorageFault.BEFORE_DELETE, path)
             self._place(path).unlink(missing_ok=True)
-            self._faults(Fault.AFTER_DELETE, path)
+            self._faults(StorageFault.AFTER_DELETE, path)
 
-    def set_aside(self, path: str) -> str:
-        aside = f"{path}.corrupt"
-        with self._translated(path):
-            self._place(path).replace(self._place(aside))
-            _fsync_folder(self._place(path).parent)
+    def set_aside(self, path: str, expected: str | None = None) -> str:
+        place = self._place(path)
+        with self._translated(path), self._guarded(path, expected):
+            aside = next(
+                name
+                for number in itertools.count(1)
+                if not self._place(name := _aside(path, number)).exists()
+            )
+            place.replace(self._place(aside))
+            _fsync_folder(place.parent)
         return aside
 
+    @contextlib.contextmanager
+    def _guarded(self, path: str, expected: str | None) -> Iterator[None]:
+        """While the object is the one that `expected` names; anything, when that is None."""
+        if expected is None:
+            yield
+            return
+        with held(self._lock_of(path)):
+            if self.stamp(path) != expected:
+                raise Swapped(f"{path} was replaced by someone else")
+            yield
+
+    def _lock_of(self, path: str) -> Path:
+        place = self._place(path)
+        return place.with_name(f".{place.name}.lock")
+
     def clear_temporaries(self, folder: str, older_than_s: float, now_s: float) -> int:
-        """Removes what writers that died left in `folder`; returns how many files."""
+        """Removes what writers that died left below `folder`; returns how many files."""
         cleared = 0
-        with contextlib.suppress(FileNotFoundError), os.scandir(self._place(folder)) as entries:
-            for entry in entries:
-                if not entry.name.endswith(_TEMPORARY):
+        for place, _, names in os.walk(self._place(folder)):
+            for name in names:
+                if not name.endswith(_TEMPORARY):
                     continue
+                temporary = Path(place, name)
                 with contextlib.suppress(FileNotFoundError):
-                    if now_s - entry.stat().st_mtime > older_than_s:
-                        os.unlink(entry.path)
+                    if now_s - temporary.stat().st_mtime > older_than_s:
+                        temporary.unlink()
                         cleared += 1
         return cleared
 
@@ -116,7 +145,7 @@ class LocalDisk:
         """A new file beside `path`. Removed on failure; a process that dies leaves it behind."""
         place = self._place(path)
         temporary = place.with_name(f".{place.name}.{secrets.token_hex(4)}{_TEMPORARY}")
-        self._faults(Fault.BEFORE_WRITE, path)
+        self._faults(StorageFault.BEFORE_WRITE, path)
         try:
             with self._created(temporary) as file:
                 yield temporary, file
@@ -130,12 +159,12 @@ class LocalDisk:
     def _created(self, temporary: Path) -> BinaryIO:
         self._make_folder(temporary.parent)
         try:
-            return temporary.open("xb")
+            return temporary.open("x+b")
         except FileNotFoundError:
-            # Someone removed the folder since: what is known about folders is worth nothing now.
+            # The folder was removed since, so the cache of known folders is no longer valid.
             self._trusted.clear()
             self._make_folder(temporary.parent)
-            return temporary.open("xb")
+            return temporary.open("x+b")
 
     def _make_folder(self, folder: Path) -> None:
         if folder in self._trusted:
@@ -145,23 +174,23 @@ class LocalDisk:
         else:
             self._make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
-        # Even when it was there: whoever made it may not have got this far yet.
+        # Even when it existed: the process that created it may not have synced it yet.
         _fsync_folder(folder.parent)
         self._trusted.add(folder)
 
     def _make_durable(self, path: str, file: BinaryIO) -> None:
         file.flush()
-        self._faults(Fault.BEFORE_FSYNC, path)
+        self._faults(StorageFault.BEFORE_FSYNC, path)
         os.fsync(file.fileno())
 
     def _put(self, path: str, temporary: Path) -> None:
         place = self._place(path)
-        self._faults(Fault.BEFORE_RENAME, path)
+        self._faults(StorageFault.BEFORE_RENAME, path)
         temporary.replace(place)
-        self._faults(Fault.AFTER_RENAME, path)
-        self._faults(Fault.BEFORE_DIR_FSYNC, path)
+        self._faults(StorageFault.AFTER_RENAME, path)
+        self._faults(StorageFault.BEFORE_DIR_FSYNC, path)
         _fsync_folder(place.parent)
-        self._faults(Fault.AFTER_WRITE, path)
+        self._faults(StorageFault.AFTER_WRITE, path)
 
     @contextlib.contextmanager
     def _translated(self, path: str) -> Iterator[None]:
@@ -170,7 +199,9 @@ class LocalDisk:
         except FileNotFoundError as error:
             raise Vanished(f"{path} is not there") from error
         except OSError as error:
-            raise StoreError(f"{path}: {error.strerror or error}") from error
+            # A full disk, a failing one, a folder with the wrong owner: once an operator has fixed
+            # it, everything continues by itself.
+            raise Unavailable(f"{path}: {error.strerror or error}") from error
 
 
 class DiskDraft:
@@ -183,7 +214,7 @@ class DiskDraft:
         self._temporary = temporary
 
     def checkpoint(self) -> None:
-        self._disk._faults(Fault.MID_WRITE, self.path)
+        self._disk._faults(StorageFault.MID_WRITE, self.path)
 
     def finish(self) -> None:
         self._disk._make_durable(self.path, self.sink)
@@ -193,15 +224,18 @@ class DiskDraft:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def commit(self, expected: str | None, companion: tuple[str, bytes] | None = None) -> None:
-        place = self._disk._place(self.path)
-        # Looking and renaming must be one step, else a compaction that was frozen for an hour
-        # could put an old file over a newer one.
-        with held(place.with_name(f".{place.name}.lock")):
+        # Check and rename must be one step, or a compaction that was frozen for an hour could put
+        # an old file over a newer one.
+        with held(self._disk._lock_of(self.path)):
             if self._disk.stamp(self.path) != expected:
                 raise Swapped(f"{self.path} was replaced by someone else")
             if companion is not None:
                 self._disk.write_atomic(*companion)
             self._disk._put(self.path, self._temporary)
+
+
+def _aside(path: str, number: int) -> str:
+    return f"{path}.corrupt" if number == 1 else f"{path}.corrupt-{number}"
 
 
 def _fsync_folder(folder: Path) -> None:

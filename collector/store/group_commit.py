@@ -1,4 +1,4 @@
-"""Thousands of one-bar answers a minute, a few fsyncs.
+"""Stores thousands of one-bar answers a minute with a few fsyncs.
 
 Answers that arrive within a moment of each other go into one group part. Nothing is acknowledged
 before it is durable: `add` returns when the part that holds its bars is on the disk.
@@ -10,8 +10,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from collector.clock import SystemClock
 from collector.errors import StoreError
 from collector.market.symbol import checked_exchange_id
+from collector.store.outage import Outage
 from collector.store.page import Page
 from collector.store.port import Unavailable
 
@@ -35,7 +37,7 @@ class _Waiting:
 class GroupCommit:
     """Gathers answers about one exchange. An async context manager; leaving it writes the rest.
 
-    An answer waits at most `gather_s` for company, less when `most_bars` have come together, and
+    An answer waits at most `gather_s` for others, less when `most_bars` have come together, and
     then for the write. While a part is being written the next one gathers.
     """
 
@@ -53,6 +55,7 @@ class GroupCommit:
         self._full = asyncio.Event()
         self._closing = False
         self._writer: asyncio.Task[None] | None = None
+        self._outage = Outage(SystemClock(), self._exchange_id)
 
     async def __aenter__(self) -> Self:
         self._writer = asyncio.create_task(self._run(), name=f"commit-{self._exchange_id}")
@@ -82,8 +85,8 @@ class GroupCommit:
     ) -> None:
         """Returns when the answer is durable. Raises StoreError or Unavailable when not.
 
-        A caller that is cancelled while it waits learns nothing; its bars are written all the same,
-        which is harmless, and nobody else notices.
+        A caller that is cancelled while it waits gets no result; its bars are still written, which
+        is harmless, and other callers are not affected.
         """
         if self._closing or self._writer is None or self._writer.done():
             raise StoreError(f"{self._exchange_id}: this group commit is closed")
@@ -114,7 +117,7 @@ class GroupCommit:
                 each.durable.cancel()
 
     async def _gather(self) -> None:
-        """Waits for company, but never longer than the first one may wait."""
+        """Waits for others, but never longer than the first one may wait."""
         try:
             async with asyncio.timeout_at(self._first_at + self._gather_s):
                 await self._full.wait()
@@ -138,8 +141,11 @@ class GroupCommit:
             for each in taken:
                 each.durable.cancel()
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, every caller must hear it
+        except Exception as error:  # noqa: BLE001 - every caller must receive it
             failure = error
+            self._outage.failed(str(error))
+        else:
+            self._outage.succeeded()
         for each in taken:
             _settle(each.durable, failure)
 
@@ -150,9 +156,9 @@ def _settle(durable: asyncio.Future[None], failure: Exception | None) -> None:
     if failure is None:
         durable.set_result(None)
         return
-    # Every caller gets an exception of its own: they travel through different tracebacks.
+    # Every caller gets an exception of its own, because each adds its own traceback.
     kind = Unavailable if isinstance(failure, Unavailable) else StoreError
-    told = kind(str(failure))
-    told.__cause__ = failure
-    durable.set_exception(told)
+    error = kind(str(failure))
+    error.__cause__ = failure
+    durable.set_exception(error)
     durable.exception()  # A caller cancelled right now will not look; that is no leak.

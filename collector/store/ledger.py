@@ -1,4 +1,4 @@
-"""What the files alone know about a series: which stretches are settled, and how far work got."""
+"""What the files alone record about a series: which ranges are covered, and how far work got."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from collector.store.coverage import counted, cursor, joined
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from collector.store.coverage import Covered, Cursor
+    from collector.store.coverage import Covered, SeriesCursor
     from collector.store.sealed import Sealed
-    from collector.store.snapshot import Snapshot
+    from collector.store.snapshot import SeriesSnapshot
 
 
-def coverage_of(snapshot: Snapshot) -> tuple[Covered, ...]:
-    """The settled stretches, ascending, with the number of bars in each."""
+def coverage_of(snapshot: SeriesSnapshot) -> tuple[Covered, ...]:
+    """The covered ranges, ascending, with the number of bars in each."""
     sealed = snapshot.sealed.footer.coverage if snapshot.sealed is not None else ()
     fresh = _fresh_times(snapshot)
-    # After the times, so that a part that turned out to be damaged proves nothing.
+    # After the times, so that a part found damaged meanwhile covers nothing.
     parts = snapshot.unmerged()
     if not parts:
         return sealed
-    told = union(c.interval for pages in parts.values() for page in pages for c in page.covered)
-    return joined([*sealed, *counted(told, fresh)])
+    covered = union(c.interval for pages in parts.values() for page in pages for c in page.covered)
+    return joined([*sealed, *counted(covered, fresh)])
 
 
-def cursor_of(snapshot: Snapshot) -> Cursor | None:
-    """Where work stands; None when nothing was ever answered."""
+def cursor_of(snapshot: SeriesSnapshot) -> SeriesCursor | None:
+    """Where work stands; None when no answer was ever stored."""
     coverage = coverage_of(snapshot)
     parts = snapshot.unmerged().values()
     lasts = [page.last_ts for pages in parts for page in pages if page.last_ts is not None]
@@ -41,12 +41,12 @@ def cursor_of(snapshot: Snapshot) -> Cursor | None:
     return cursor(coverage, max(lasts, default=None))
 
 
-def _fresh_times(snapshot: Snapshot) -> NDArray[np.int64]:
+def _fresh_times(snapshot: SeriesSnapshot) -> NDArray[np.int64]:
     """Opening times of bars that only parts hold, ascending."""
     ts = np.unique(snapshot.part_times())
     if snapshot.sealed is None or not len(ts):
         return ts
-    sealed = _sealed_times(snapshot.sealed, int(ts[0]), int(ts[-1]) + 1)
+    sealed = _sealed_times(snapshot.sealed.file, int(ts[0]), int(ts[-1]) + 1)
     return ts[~np.isin(ts, sealed, assume_unique=True)]
 
 

@@ -1,4 +1,4 @@
-"""A lock between processes of one machine, which the kernel gives back when its holder dies."""
+"""A lock between processes of one machine, which the kernel releases when its holder dies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ else:
 
 @contextlib.contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Holds the lock file at `path`. Raises Swapped at once when someone else has it.
+    """Holds the lock file at `path`. Raises Swapped at once when another process has it.
 
     It does not wait: the holder may be frozen, and the work can be done again later.
     """

@@ -1,6 +1,6 @@
-"""What an object store, or the way to it, has to complain about, by the reaction it asks for.
+"""Errors of an object store, or of the connection to it, by the reaction they need.
 
-Two libraries speak to it, botocore and pyarrow, and each has its own words. Lines are made of the
+Two libraries use it, botocore and pyarrow, and each has its own errors. Messages are made of the
 store's own code and message, never of the request: that is where keys are.
 """
 
@@ -37,13 +37,13 @@ _PASSING = frozenset(
         "THROTTLING",
     }
 )
-"""pyarrow's names for what may be gone the next time."""
+"""pyarrow's names for faults that may be temporary."""
 _ARROW = re.compile(r"AWS Error (\w+)(?: \(HTTP status (\d+)\))?")
 
 
 @contextlib.contextmanager
 def translated(path: str) -> Iterator[None]:
-    """Errors of either library about `path`, in the store's own words."""
+    """Raises the errors of either library about `path` as the store's own errors."""
     try:
         yield
     except ClientError as error:
@@ -64,17 +64,19 @@ def _of_answer(path: str, error: ClientError) -> CollectorError:
     if status in (409, 412):
         return Swapped(f"{path} was replaced by someone else")
     words = dict.fromkeys([str(status), code, _line(message)])
-    told = f"{path}: the object store says {' '.join(words)}".strip()
-    return Unavailable(told) if status >= 500 or status in (408, 429) else StoreError(told)
+    message = f"{path}: the object store answered {' '.join(words)}".strip()
+    return Unavailable(message) if status >= 500 or status in (408, 429) else StoreError(message)
 
 
 def _of_arrow(path: str, error: OSError) -> CollectorError:
     found = _ARROW.search(str(error))
-    if found is None or error.errno is not None:
-        return StoreError(f"{path}: {error.strerror or _line(error)}")
-    told = f"{path}: the object store says {_line(str(error)[found.start() :])}"
+    if error.errno is not None:
+        return Unavailable(f"{path}: {error.strerror or _line(error)}")
+    if found is None:
+        return StoreError(f"{path}: {_line(error)}")
+    message = f"{path}: the object store answered {_line(str(error)[found.start() :])}"
     passing = found[1] in _PASSING or (found[2] or "").startswith("5")
-    return Unavailable(told) if passing else StoreError(told)
+    return Unavailable(message) if passing else StoreError(message)
 
 
 def _line(error: object) -> str:

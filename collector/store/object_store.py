@@ -1,10 +1,10 @@
 """The storage port on an object store: S3, or anything that speaks it.
 
 An object appears whole with the request that puts it, so there is nothing to rename and nothing to
-sync. What a disk gives and an object store does not is a file that stays what it was while it is
-open, and looking and replacing in one step. Both are conditional requests here. A draft waits for
-its one request in a local temporary file. pyarrow lists, which it does faster than anyone; for the
-rest it is not careful enough. docs/adr/0015 tells what was seen.
+sync. Unlike a disk, an object store offers neither a file that stays unchanged while it is open,
+nor check and replace in one step. Both are done by conditional requests here. A draft waits for its
+one request in a local temporary file. pyarrow is used for listing, where it is fastest; for the
+rest it is not safe enough (docs/adr/0015).
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from collector.errors import StoreError
 from collector.store.bucket import ANSWER_S, ATTEMPTS, CONNECT_S, bucket_at, default_region
 from collector.store.object_errors import translated
 from collector.store.pinned import Pinned
-from collector.store.port import Fault, Swapped, Vanished, no_fault
+from collector.store.port import StorageFault, Swapped, Unavailable, Vanished, no_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,18 +46,27 @@ class ObjectStore:
 
     def write_atomic(self, path: str, data: bytes) -> None:
         with translated(path):
-            self._faults(Fault.BEFORE_WRITE, path)
-            self._faults(Fault.MID_WRITE, path)
-            self._faults(Fault.BEFORE_FSYNC, path)
+            self._faults(StorageFault.BEFORE_WRITE, path)
+            self._faults(StorageFault.MID_WRITE, path)
+            self._faults(StorageFault.BEFORE_FSYNC, path)
             with self._placing(path):
                 self._bucket.put(self.address.key(path), data)
 
     @contextlib.contextmanager
     def draft(self, path: str) -> Iterator[Draft]:
         with translated(path):
-            self._faults(Fault.BEFORE_WRITE, path)
+            self._faults(StorageFault.BEFORE_WRITE, path)
             with _temporary() as file:
                 yield ObjectDraft(self, path, file)
+
+    def write_beside(self, path: str, expected: str, companion: tuple[str, bytes]) -> None:
+        beside, data = companion
+        before = self.stamp(beside)
+        if self.stamp(path) != expected:
+            raise Swapped(f"{path} was replaced by someone else")
+        # A compaction that happens now writes its own companion: then this is refused.
+        with self._placing(beside):
+            self._bucket.replace(self.address.key(beside), data, before)
 
     def open(self, path: str) -> Any:
         key = self.address.key(path)
@@ -70,6 +78,12 @@ class ObjectStore:
 
     def read(self, path: str) -> bytes:
         return self._bucket.read(self.address.key(path))
+
+    def sha256(self, path: str) -> str:
+        digest = hashlib.sha256()
+        for piece in self._bucket.pieces(self.address.key(path)):
+            digest.update(piece)
+        return digest.hexdigest()
 
     def stamp(self, path: str) -> str | None:
         found = self._bucket.find(self.address.key(path))
@@ -83,14 +97,19 @@ class ObjectStore:
 
     def delete(self, path: str) -> None:
         with translated(path):
-            self._faults(Fault.BEFORE_DELETE, path)
+            self._faults(StorageFault.BEFORE_DELETE, path)
             self._bucket.delete(self.address.key(path))
-            self._faults(Fault.AFTER_DELETE, path)
+            self._faults(StorageFault.AFTER_DELETE, path)
 
-    def set_aside(self, path: str) -> str:
+    def set_aside(self, path: str, expected: str | None = None) -> str:
         aside = f"{path}.corrupt"
+        if expected is not None and self.stamp(aside) is not None:
+            aside = f"{aside}-{secrets.token_hex(4)}"
         with translated(path):
-            self._bucket.copy(self.address.key(path), self.address.key(aside))
+            self._bucket.copy(self.address.key(path), self.address.key(aside), expected)
+            # Not every server deletes on a condition, so check as late as possible.
+            if expected is not None and self.stamp(path) != expected:
+                raise Swapped(f"{path} was replaced by someone else")
             self._bucket.delete(self.address.key(path))
         return aside
 
@@ -114,11 +133,11 @@ class ObjectStore:
     @contextlib.contextmanager
     def _placing(self, path: str) -> Iterator[None]:
         """Around the one request that makes an object appear."""
-        self._faults(Fault.BEFORE_RENAME, path)
+        self._faults(StorageFault.BEFORE_RENAME, path)
         yield
-        self._faults(Fault.AFTER_RENAME, path)
-        self._faults(Fault.BEFORE_DIR_FSYNC, path)
-        self._faults(Fault.AFTER_WRITE, path)
+        self._faults(StorageFault.AFTER_RENAME, path)
+        self._faults(StorageFault.BEFORE_DIR_FSYNC, path)
+        self._faults(StorageFault.AFTER_WRITE, path)
 
 
 class ObjectDraft:
@@ -130,11 +149,11 @@ class ObjectDraft:
         self._store = store
 
     def checkpoint(self) -> None:
-        self._store._faults(Fault.MID_WRITE, self.path)
+        self._store._faults(StorageFault.MID_WRITE, self.path)
 
     def finish(self) -> None:
         self.sink.flush()
-        self._store._faults(Fault.BEFORE_FSYNC, self.path)
+        self._store._faults(StorageFault.BEFORE_FSYNC, self.path)
 
     def sha256(self) -> str:
         self.sink.seek(0)
@@ -154,7 +173,7 @@ class ObjectDraft:
 
     @contextlib.contextmanager
     def _companion(self, path: str, data: bytes) -> Iterator[None]:
-        """Puts the companion; and the one before it back, when its object could not be put."""
+        """Puts the companion; restores the previous one when its object could not be put."""
         store, key = self._store, self._store.address.key(path)
         before = store.stamp(path)
         old = store.read(path) if before is not None else None
@@ -173,7 +192,7 @@ def _temporary() -> BufferedRandom:
     try:
         return tempfile.TemporaryFile(prefix="collector-draft-")
     except OSError as error:
-        raise StoreError(f"a draft has nowhere to wait: {error.strerror or error}") from error
+        raise Unavailable(f"a draft has nowhere to wait: {error.strerror or error}") from error
 
 
 @functools.lru_cache(maxsize=16)

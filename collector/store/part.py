@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,11 +36,12 @@ from collector.store.segment import (
     SEGMENT_SCHEMA,
     Segment,
     encode,
+    group_schema,
     to_table,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from collector.store.page import Page
     from collector.store.port import Storage
@@ -49,7 +51,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class PageEntry:
-    """Where a page lies in its part, and what it proves."""
+    """Where a page is in its part, and what it covers."""
 
     at: int
     rows: int
@@ -60,7 +62,7 @@ class PageEntry:
     covered: tuple[Covered, ...]
 
     def line(self) -> list[Any]:
-        """As the footer tells it."""
+        """From the footer."""
         covered = [[each.from_ms, each.to_ms, each.bars] for each in self.covered]
         ends = (self.first_ts, self.last_ts)
         return [self.at, self.rows, *ends, self.known_at, self.fence, covered]
@@ -71,7 +73,7 @@ class PageEntry:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a part's footer tells. A part never changes, so this may be kept at will."""
+    """What a part's footer records. A part never changes, so this may be cached."""
 
     path: str
     exchange_id: str
@@ -79,17 +81,20 @@ class Part:
     size: int
     """Series inside."""
     rows: int
-    told: dict[str, dict[str, list[Any]]]
-    """The footer's `pages`. Most readers want one series of thousands, so it stays as it is."""
+    page_lines: dict[str, dict[str, list[Any]]]
+    """The footer's `pages`, unparsed: most readers want one series of thousands."""
+    made_at: int = 0
+    replaces: frozenset[str] = frozenset()
+    """Names of the parts whose rows are all in this one, or sealed; see gathering.py."""
 
     def pages(self, symbol: str, timeframe: str) -> tuple[PageEntry, ...]:
         """The pages of one series."""
-        told = self.told.get(timeframe, {}).get(symbol, ())
-        return tuple(_entry(*line) for line in told)
+        lines = self.page_lines.get(timeframe, {}).get(symbol, ())
+        return tuple(_entry(*line) for line in lines)
 
     def series(self) -> Iterator[tuple[str, str]]:
         """Symbol and timeframe of each series inside."""
-        for timeframe, symbols in self.told.items():
+        for timeframe, symbols in self.page_lines.items():
             yield from ((symbol, timeframe) for symbol in symbols)
 
 
@@ -111,7 +116,7 @@ def encode_page(page: Page, writer: str) -> bytes:
 
 
 def encode_group(pages: Sequence[Page], writer: str) -> bytes:
-    """One file for pages of one exchange, whatever their series."""
+    """One file for pages of any series of one exchange."""
     exchanges = {page.series.exchange_id for page in pages}
     if len(exchanges) != 1:
         raise ValueError(f"a group part belongs to one exchange, not to {sorted(exchanges)}")
@@ -120,81 +125,102 @@ def encode_group(pages: Sequence[Page], writer: str) -> bytes:
     symbols = [page.series.symbol for page in ordered]
     frames = [page.series.timeframe.name for page in ordered]
     names = [_repeated(each, counts) for each in (symbols, frames)]
-    table = pa.Table.from_arrays([*names, *_rows(ordered).columns], schema=GROUP_SCHEMA)
+    table = pa.Table.from_arrays([*names, *_rows(ordered).columns], schema=group_schema(*exchanges))
     return encode(table, _footer(exchanges.pop(), writer, ordered), PASSING)
 
 
 def encode_rows(
     exchange_id: str,
     writer: str,
-    tables: Sequence[pa.Table],
+    rows: pa.Table,
     pages: Sequence[tuple[tuple[str, str], PageEntry]],
+    *,
+    made_at: int,
+    replaces: Sequence[str],
 ) -> bytes:
-    """One file for rows that came from parts: a table and a page a series, in the same order."""
-    counts = [len(table) for table in tables]
+    """One file for rows of other parts: a page a series, in the order of the rows."""
+    counts = [page.rows for _, page in pages]
     names = [_repeated(each, counts) for each in zip(*(key for key, _ in pages), strict=True)]
-    rows = pa.concat_tables(tables)
-    told: dict[str, dict[str, list[Any]]] = {}
+    lines: dict[str, dict[str, list[Any]]] = {}
     for (symbol, timeframe), page in pages:
-        told.setdefault(timeframe, {})[symbol] = [page.line()]
-    table = pa.Table.from_arrays([*names, *rows.columns], schema=GROUP_SCHEMA)
-    return encode(table, _told(exchange_id, writer, told), PASSING)
+        lines.setdefault(timeframe, {})[symbol] = [page.line()]
+    table = pa.Table.from_arrays([*names, *rows.columns], schema=group_schema(exchange_id))
+    more = {"made_at": made_at, "replaces": sorted(replaces)}
+    return encode(table, _part_field(exchange_id, writer, lines, more), PASSING)
 
 
 def read_part(storage: Storage, path: str) -> Part:
-    """Checks the whole part against its name and tells its footer. Raises Vanished or Corrupt.
+    """Checks the whole part against its name and returns its footer. Raises Vanished or Corrupt.
 
-    A format this program does not know is no damage and must not be set aside as such: it is a
-    plain StoreError, and everything stops until the program is as new as its files.
+    A format that this program does not know is not damage and must not be set aside: it is a plain
+    StoreError, and everything stops until the program is as new as its files.
     """
     data = storage.read(path)
     if not layout.is_whole(path, data):
         raise Corrupt(path, "it is not what was written")
     segment = Segment(path, pa.BufferReader(data))
     try:
-        told = orjson.loads(segment.metadata("part") or "null")
-        if told["format"] != _FORMAT:
-            raise StoreError(f"{path} has format {told['format']}: a newer program wrote it")
-        size = sum(len(symbols) for symbols in told["pages"].values())
-        return Part(path, told["exchange"], told["writer"], size, segment.rows, told["pages"])
+        footer = orjson.loads(segment.metadata("part") or "null")
+        if footer["format"] != _FORMAT:
+            raise StoreError(f"{path} has format {footer['format']}: a newer program wrote it")
+        if not layout.belongs(path, footer["exchange"], footer["pages"]):
+            raise Corrupt(path, "it holds the bars of something else")
+        size = sum(len(symbols) for symbols in footer["pages"].values())
+        replaces = frozenset(footer.get("replaces", ()))
+        who = (path, footer["exchange"], footer["writer"])
+        made_at = int(footer.get("made_at", 0))
+        return Part(*who, size, segment.rows, footer["pages"], made_at, replaces)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise Corrupt(path, error) from error
     finally:
         segment.close()
 
 
-def read_pages(storage: Storage, part: Part, entries: Sequence[PageEntry]) -> pa.Table:
-    """The rows of some pages of a part, as SEGMENT_SCHEMA. Each row group is read once."""
-    wanted = [(entry, _groups_of(entry)) for entry in entries if entry.rows]
-    if not wanted:
-        return SEGMENT_SCHEMA.empty_table()
-    groups = sorted({group for _, its in wanted for group in its})
-    places = {group: place for place, group in enumerate(groups)}
-    segment = Segment.open(storage, part.path)
-    try:
-        table = segment.read(groups, SEGMENT_SCHEMA.names)
-    finally:
-        segment.close()
-    tables = []
-    for entry, its in wanted:
-        skipped = its[0] - places[its[0]]
-        tables.append(table.slice(entry.at - skipped * ROWS_PER_GROUP, entry.rows))
-    return pa.concat_tables(tables)
+def groups_of(entries: Sequence[PageEntry]) -> list[int]:
+    """The row groups that hold these pages. Every one but the last of a part is full."""
+    return sorted({group for entry in entries for group, _, _ in _pieces(entry)})
 
 
-def read_all(storage: Storage, part: Part) -> pa.Table:
-    """Every row of a part, as SEGMENT_SCHEMA."""
-    segment = Segment.open(storage, part.path)
+def rows_of(path: str, entries: Sequence[PageEntry], groups: Mapping[int, pa.Table]) -> pa.Table:
+    """The rows of some pages of a part, out of the row groups that hold them."""
+    pieces = [
+        groups[group].slice(at, rows) for entry in entries for group, at, rows in _pieces(entry)
+    ]
+    return pa.concat_tables(pieces) if pieces else _schema(path).empty_table()
+
+
+def read_groups(storage: Storage, path: str, groups: Sequence[int]) -> dict[int, pa.Table]:
+    """Row groups of a part, as SEGMENT_SCHEMA. Raises Vanished or Corrupt."""
+    segment = Segment.open(storage, path)
     try:
-        return segment.read(range(segment.groups), SEGMENT_SCHEMA.names).combine_chunks()
+        return {group: segment.read([group], _schema(path).names) for group in groups}
     finally:
         segment.close()
 
 
-def _groups_of(entry: PageEntry) -> range:
-    """Every row group but the last is full, so a row's place tells its group."""
-    first, last = entry.at // ROWS_PER_GROUP, (entry.at + entry.rows - 1) // ROWS_PER_GROUP
-    return range(first, last + 1)
+def read_all(storage: Storage, path: str) -> pa.Table:
+    """Every row of a part, as SEGMENT_SCHEMA. Raises Vanished or Corrupt."""
+    segment = Segment.open(storage, path)
+    try:
+        return segment.read(range(segment.groups), _schema(path).names)
+    finally:
+        segment.close()
+
+
+def _schema(path: str) -> pa.Schema:
+    """Of the rows of a part: SEGMENT_SCHEMA and the further columns of its exchange."""
+    schema = group_schema(path.partition("/")[0])
+    return pa.schema(list(schema)[len(GROUP_SCHEMA) - len(SEGMENT_SCHEMA) :])
+
+
+def _pieces(entry: PageEntry) -> Iterator[tuple[int, int, int]]:
+    """Where the rows of a page are: row group, place in it, number of rows."""
+    at, end = entry.at, entry.at + entry.rows
+    while at < end:
+        group, place = divmod(at, ROWS_PER_GROUP)
+        rows = min(end - at, ROWS_PER_GROUP - place)
+        yield group, place, rows
+        at += rows
 
 
 def _rows(pages: Sequence[Page]) -> pa.Table:
@@ -204,11 +230,11 @@ def _rows(pages: Sequence[Page]) -> pa.Table:
     source = np.repeat(np.array([page.source for page in pages], dtype=np.object_), counts)
     batch = CandleBatch.concat([page.batch for page in pages])
     sightings = Sightings(batch, known_at, known_at, source)
-    return to_table(Versions(sightings, np.ones(len(batch), dtype=np.int32)))
+    return to_table(Versions(sightings, np.ones(len(batch), dtype=np.int32)), pages[0].series.extra)
 
 
 def _repeated(texts: Sequence[str], counts: Sequence[int]) -> pa.Array:
-    """Each text so many times."""
+    """Each text repeated by its count."""
     return pa.array(texts, pa.string()).take(pa.array(np.repeat(np.arange(len(texts)), counts)))
 
 
@@ -218,18 +244,23 @@ def _series_order(page: Page) -> tuple[str, int, str, int]:
 
 
 def _footer(exchange_id: str, writer: str, pages: Sequence[Page]) -> dict[str, str]:
-    told: dict[str, dict[str, list[Any]]] = {}
+    lines: dict[str, dict[str, list[Any]]] = {}
     places = accumulate((len(page.batch) for page in pages), initial=0)
     for at, page in zip(places, pages, strict=False):
         ts = page.batch.ts
         first, last = (int(ts[0]), int(ts[-1])) if len(ts) else (None, None)
         covered = counted(page.covered, ts)
         entry = PageEntry(at, len(ts), first, last, page.known_at, page.fence, covered)
-        symbols = told.setdefault(page.series.timeframe.name, {})
+        symbols = lines.setdefault(page.series.timeframe.name, {})
         symbols.setdefault(page.series.symbol, []).append(entry.line())
-    return _told(exchange_id, writer, told)
+    return _part_field(exchange_id, writer, lines)
 
 
-def _told(exchange_id: str, writer: str, pages: dict[str, dict[str, list[Any]]]) -> dict[str, str]:
-    part = {"format": _FORMAT, "exchange": exchange_id, "writer": writer, "pages": pages}
-    return {"part": orjson.dumps(part).decode()}
+def _part_field(
+    exchange_id: str,
+    writer: str,
+    pages: dict[str, dict[str, list[Any]]],
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, str]:
+    part = {"format": _FORMAT, "exchange": exchange_id, "writer": writer, **more, "pages": pages}
+    return {"kind": "part", "exchange": exchange_id, "part": orjson.dumps(part).decode()}

@@ -1,8 +1,8 @@
 """An object that stays the one that was opened, or is gone.
 
 An open file on a disk stays the same when its name is given to another. An object does not: the
-next range that is asked for comes from whatever has the name then. So every range is asked for with
-the tag of the object that was opened.
+next range comes from the object that has the name by then. So every range is requested with the tag
+of the object that was opened.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 READ_AHEAD = 1 << 20
-"""Bytes asked for at a time: a row group, or a footer, in one or two requests."""
+"""Bytes per request: a row group, or a footer, in one or two requests."""
 
 
 class Pinned(io.RawIOBase):
-    """A file to read from. `fetch` gives the bytes `[first, end)` of one certain object."""
+    """A file to read from. `fetch` returns the bytes `[first, end)` of one fixed object."""
 
     def __init__(self, size: int, fetch: Callable[[int, int], bytes]) -> None:
         self._size = size

@@ -1,6 +1,6 @@
-"""What the store needs from whatever keeps its bytes: a local disk, or an object store.
+"""What the store needs from its medium: a local disk, or an object store.
 
-Objects are named by `/`-separated paths below the store's root. Nobody ever sees half an object:
+Objects are named by `/`-separated paths below the store's root. A reader never sees half an object:
 it appears whole, or not at all.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 
-class Fault(StrEnum):
+class StorageFault(StrEnum):
     """The moments of a write at which a test may raise, or end the process.
 
     An object store neither syncs nor renames. It passes the same moments, those of the rename
@@ -35,21 +35,21 @@ class Fault(StrEnum):
 
 
 if TYPE_CHECKING:
-    FaultHook = Callable[[Fault, str], None]
+    FaultHook = Callable[[StorageFault, str], None]
 
 
-def no_fault(_point: Fault, _path: str) -> None:
+def no_fault(_point: StorageFault, _path: str) -> None:
     """Production: nothing is injected."""
 
 
 class Swapped(RetryLater):
-    """Someone else replaced the object in the meantime. Nothing was changed: start again."""
+    """Another process replaced the object in the meantime. Nothing was changed: start again."""
 
     code = "store_swapped"
 
 
 class Unavailable(RetryLater):
-    """The object store does not answer, or says that it cannot now. The same again, later."""
+    """The disk is full or fails, or the object store is unavailable. Retry later."""
 
     code = "store_unavailable"
     exit_name = "E_WRITE"
@@ -64,8 +64,9 @@ class Corrupt(StoreError):
     """The object is there and is not what was written."""
 
     def __init__(self, path: str, why: object) -> None:
-        super().__init__(f"{path} is damaged: {why}")
+        super().__init__(f"{path} is damaged: {why} (`collector repair` sets it aside)")
         self.path = path
+        self.why = str(why)
 
 
 class Draft(Protocol):
@@ -87,7 +88,7 @@ class Draft(Protocol):
     def commit(self, expected: str | None, companion: tuple[str, bytes] | None = None) -> None:
         """Replaces the object that `expected` names, and the companion just before it.
 
-        `expected` is what `Storage.stamp` said when the old object was read, None for no object.
+        `expected` is the `Storage.stamp` of the old object when it was read, None for no object.
         Raises Swapped, with nothing changed, when that object is no longer the one there.
         """
 
@@ -95,15 +96,21 @@ class Draft(Protocol):
 class Storage(Protocol):
     """Bytes by name.
 
-    An error of the medium arrives as StoreError when a person has to mend it, and as Unavailable
-    when it may be gone the next time.
+    An error of the medium is raised as StoreError when an operator has to fix it, and as
+    Unavailable when it may be temporary.
     """
 
     def write_atomic(self, path: str, data: bytes) -> None:
         """Makes the whole object durable under its name before it returns."""
 
     def draft(self, path: str) -> AbstractContextManager[Draft]:
-        """A draft of a large object; leaving the context without `commit` throws it away."""
+        """A draft of a large object; leaving the context without `commit` discards it."""
+
+    def write_beside(self, path: str, expected: str, companion: tuple[str, bytes]) -> None:
+        """Puts another companion beside the object that the stamp `expected` names.
+
+        Raises Swapped, with nothing changed, when that object is no longer the one there.
+        """
 
     def open(self, path: str) -> Any:
         """A pyarrow file to read from at any place. Raises Vanished when there is none.
@@ -114,6 +121,9 @@ class Storage(Protocol):
 
     def read(self, path: str) -> bytes:
         """The whole object. Raises Vanished when there is none."""
+
+    def sha256(self, path: str) -> str:
+        """The digest of the whole object, as sha256sum prints it. Raises Vanished."""
 
     def stamp(self, path: str) -> str | None:
         """Something that changes whenever the object does; None when there is no object."""
@@ -127,8 +137,12 @@ class Storage(Protocol):
     def delete(self, path: str) -> None:
         """Removes the object. One that is gone already is fine."""
 
-    def set_aside(self, path: str) -> str:
-        """Renames a damaged object so that nobody reads it again; returns its new path."""
+    def set_aside(self, path: str, expected: str | None = None) -> str:
+        """Renames a damaged object so that it is not read again; returns its new path.
+
+        Raises Vanished when it is gone, and Swapped, with nothing changed, when it is no longer the
+        one that the stamp `expected` names; None means any.
+        """
 
     def clear_temporaries(self, folder: str, older_than_s: float, now_s: float) -> int:
-        """Removes what writers that died left in `folder` long ago; returns how many."""
+        """Removes what writers that died left below `folder` long ago; returns how many."""

@@ -1,4 +1,4 @@
-"""Rows that were refused, kept for whoever wants to know why a bar is missing.
+"""Rows that were refused, kept to explain why a bar is missing.
 
 A file is named by what is in it, so the same rows refused again make no second file. Columns: `tf`,
 `ts` (null when the time cannot be read), `reason`, `code` (E_SCHEMA), `row` (JSON, as it came),
@@ -8,17 +8,19 @@ A file is named by what is in it, so the same rows refused again make no second 
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 from typing import TYPE_CHECKING, Any
 
 import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from collector.store import footer as footers
 from collector.store import layout
+from collector.store.port import Corrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from collector.market.series import Series
     from collector.pipeline.normalize import Rejected
@@ -55,33 +57,53 @@ def quarantine(
         }
         for each in rejected
     ]
-    told = orjson.dumps([(row["ts"], row["reason"], row["row"]) for row in rows])
-    name = f"{series.timeframe}-{hashlib.sha256(told).hexdigest()[:24]}.parquet"
-    folder = layout.quarantine_folder(series)
-    path = f"{folder}/{name}"
+    name = f"{series.timeframe.file_name}-{_digest(rows)}.parquet"
+    path = f"{layout.quarantine_folder(series)}/{name}"
     if storage.stamp(path) is None:
-        sink = pa.BufferOutputStream()
-        pq.write_table(
-            pa.Table.from_pylist(rows, schema=QUARANTINE_SCHEMA),
-            sink,
-            compression="zstd",
-            compression_level=7,
-        )
-        storage.write_atomic(path, bytes(sink.getvalue()))
+        storage.write_atomic(path, _encoded(series, rows))
     return path
 
 
 def quarantined(storage: Storage, series: Series) -> pa.Table:
-    """Every row of the series that was refused, as QUARANTINE_SCHEMA."""
-    folder = layout.quarantine_folder(series)
-    prefix = f"{series.timeframe}-"
-    names = [name for name in storage.names(folder) if name.startswith(prefix)]
-    tables = [pq.read_table(pa.BufferReader(storage.read(f"{folder}/{name}"))) for name in names]
+    """Every row of the series that was refused, as QUARANTINE_SCHEMA. Raises Corrupt."""
+    tables = [read_quarantine(storage, series, path) for path in quarantine_files(storage, series)]
     return pa.concat_tables([QUARANTINE_SCHEMA.empty_table(), *tables])
 
 
+def quarantine_files(storage: Storage, series: Series) -> list[str]:
+    """The paths of the files with rows of the series that were refused."""
+    folder, prefix = layout.quarantine_folder(series), f"{series.timeframe.file_name}-"
+    names = (name for name in storage.names(folder) if name.endswith(".parquet"))
+    return [f"{folder}/{name}" for name in names if name.startswith(prefix)]
+
+
+def read_quarantine(storage: Storage, series: Series, path: str) -> pa.Table:
+    """One file of refused rows, checked against its name. Raises Vanished or Corrupt."""
+    file = footers.open_bytes(path, storage.read(path), footers.whose(series))
+    try:
+        table = file.read().cast(QUARANTINE_SCHEMA)
+    except footers.DAMAGE as error:
+        raise footers.damage(path, error) from error
+    if not path.endswith(f"-{_digest(table.to_pylist())}.parquet"):
+        raise Corrupt(path, "its rows are not those of its name")
+    return table
+
+
+def _encoded(series: Series, rows: list[dict[str, Any]]) -> bytes:
+    sink = io.BytesIO()
+    with footers.writing(sink, QUARANTINE_SCHEMA, compression_level=7) as out:
+        out.write_table(pa.Table.from_pylist(rows, schema=QUARANTINE_SCHEMA))
+        footers.close(out, sink, footers.identity("quarantine", series))
+    return sink.getvalue()
+
+
+def _digest(rows: Sequence[Mapping[str, Any]]) -> str:
+    content = orjson.dumps([(row["ts"], row["reason"], row["row"]) for row in rows])
+    return hashlib.sha256(content).hexdigest()[:24]
+
+
 def _json(row: tuple[object, ...]) -> str:
-    """The row as it came: what JSON has no word for is told as text."""
+    """The row as it came, with values that JSON cannot express as text."""
     return orjson.dumps([_plain(value) for value in row], default=repr).decode()
 
 

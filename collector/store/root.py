@@ -1,4 +1,4 @@
-"""From the text that says where a lake lies to the storage that keeps it."""
+"""Opens the storage of a lake from its address."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def storage_at(root: str | os.PathLike[str], faults: FaultHook = no_fault) -> Storage:
-    """A folder, or `s3://bucket/prefix`. Nobody is asked yet whether it is there."""
+    """A folder, or `s3://bucket/prefix`. Does not check yet that it exists."""
     if not in_object_store(root):
         return LocalDisk(root, faults)
     try:

@@ -1,4 +1,5 @@
-"""How bars lie in a Parquet file: one schema and one set of encodings for every file of the store.
+"""How bars are stored in a Parquet file: one schema and one set of encodings for every file of the
+store.
 
 Measured on real bars (docs/adr/0011): without a dictionary prices shrink best as plain doubles,
 volume and turnover a little better split by bytes; whole numbers are stored as differences.
@@ -6,7 +7,9 @@ volume and turnover a little better split by bytes; whole numbers are stored as 
 
 from __future__ import annotations
 
-import contextlib
+import functools
+import io
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,15 +17,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collector.market.candles import CANDLE_SCHEMA, CandleBatch
+from collector.market.extra import extra_columns
 from collector.pipeline.fold import Sightings, Versions
+from collector.store import footer as footers
+from collector.store.checksum import check_bytes
 from collector.store.port import Corrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from typing import Self
 
     from numpy.typing import NDArray
 
+    from collector.market.series import Series
     from collector.store.port import Storage
 
 SEGMENT_SCHEMA = pa.schema(
@@ -37,25 +45,42 @@ GROUP_SCHEMA = pa.schema(
         *SEGMENT_SCHEMA,
     ]
 )
-"""A part that holds many series says of each row which one it belongs to."""
+"""In a part that holds many series, each row names its series."""
+
+
+def schema_of(series: Series) -> pa.Schema:
+    """SEGMENT_SCHEMA, and behind it the further columns of the series."""
+    return _further(SEGMENT_SCHEMA, series.extra)
+
+
+def names_of(series: Series) -> list[str]:
+    """The columns of the series' files."""
+    return [*SEGMENT_SCHEMA.names, *series.extra]
+
+
+def group_schema(exchange_id: str) -> pa.Schema:
+    """GROUP_SCHEMA with the further columns of an exchange."""
+    return _further(GROUP_SCHEMA, extra_columns(exchange_id))
+
+
+def _further(schema: pa.Schema, extra: Sequence[str]) -> pa.Schema:
+    return pa.schema([*schema, *(pa.field(name, pa.float64()) for name in extra)])
+
 
 ROWS_PER_GROUP = 22_320
-"""Half a month of minutes. docs/adr/0011 says why it is not the seed's 256K."""
-
-_DAMAGE = (pa.ArrowException, OSError, EOFError, KeyError, ValueError)
-
+"""Half a month of minutes; docs/adr/0011 explains the choice."""
 
 LASTING, PASSING = 7, 1
-"""How hard zstd tries. What will be merged soon is written three times as fast, 1% larger."""
+"""zstd levels. What will be merged soon is written three times as fast, 1% larger."""
 
 
-@contextlib.contextmanager
-def writing(sink: Any, schema: pa.Schema, effort: int = LASTING) -> Iterator[pq.ParquetWriter]:
+def writing(
+    sink: Any, schema: pa.Schema, effort: int = LASTING
+) -> AbstractContextManager[pq.ParquetWriter]:
     """A writer with the store's encodings, closed at the end. `sink` outlives it."""
-    out = pq.ParquetWriter(
+    return footers.writing(
         sink,
         schema,
-        compression="zstd",
         compression_level=effort,
         use_dictionary=["symbol", "tf", "ver", "source", "gap_reason"],
         column_encoding={
@@ -65,50 +90,51 @@ def writing(sink: Any, schema: pa.Schema, effort: int = LASTING) -> Iterator[pq.
             "v": "BYTE_STREAM_SPLIT",
             "t": "BYTE_STREAM_SPLIT",
         },
-        # Only what a reader skips by: statistics of prices make footers twice as long.
+        # Only columns that readers skip by: statistics of prices make footers twice as long.
         write_statistics=["symbol", "tf", "ts", "known_at"],
-        write_page_checksum=True,
     )
-    try:
-        yield out
-        out.close()
-    except BaseException:
-        # Nobody will read this file. What must not happen is that the garbage collector closes
-        # the writer later, into a file that is gone.
-        with contextlib.suppress(Exception):
-            out.close()
-        out.is_open = False
-        raise
 
 
 def encode(table: pa.Table, metadata: dict[str, str], effort: int = LASTING) -> bytes:
     """A small file in memory."""
-    sink = pa.BufferOutputStream()
+    sink = io.BytesIO()
     with writing(sink, table.schema, effort) as out:
         if len(table):
             out.write_table(table, row_group_size=ROWS_PER_GROUP)
-        out.add_key_value_metadata(metadata)
-    return bytes(sink.getvalue())
+        footers.close(out, sink, metadata)
+    return sink.getvalue()
 
 
-def to_table(versions: Versions, fillers: NDArray[np.bool_] | None = None) -> pa.Table:
-    """Rows of the store as SEGMENT_SCHEMA. Nobody ever saw the `fillers` among them."""
+def to_table(
+    versions: Versions, extra: Sequence[str], fillers: NDArray[np.bool_] | None = None
+) -> pa.Table:
+    """Rows of the store as SEGMENT_SCHEMA, and the `extra` columns behind it.
+
+    The `fillers` among them have no known_at and seen_at.
+    """
     rows = versions.rows
     source = pa.array(rows.source, type=pa.string())
-    table = rows.batch.to_arrow(source, versions.ver)
+    table = rows.batch.to_arrow(source, versions.ver, extra)
     moments = [pa.array(each, mask=fillers) for each in (rows.known_at, rows.seen_at)]
-    columns = [*table.columns, *moments]
-    return pa.Table.from_arrays(columns, schema=SEGMENT_SCHEMA)
+    return with_moments(table, moments)
+
+
+def with_moments(table: pa.Table, moments: Sequence[pa.Array]) -> pa.Table:
+    """A table of candles as SEGMENT_SCHEMA: known_at and seen_at come before further columns."""
+    public = len(CANDLE_SCHEMA)
+    columns = [*table.columns[:public], *moments, *table.columns[public:]]
+    return pa.Table.from_arrays(
+        columns, schema=_further(SEGMENT_SCHEMA, table.schema.names[public:])
+    )
 
 
 def from_table(table: pa.Table) -> Versions:
-    """The bars of a SEGMENT_SCHEMA table; its fillers are left out."""
+    """The bars of a SEGMENT_SCHEMA table, with its further columns; fillers are left out."""
     known = table["known_at"]
     if known.null_count:
         table = table.filter(known.is_valid())
-    bars = np.ones(len(table), dtype=np.bool_)
     rows = Sightings(
-        CandleBatch.from_arrow(table, bars),
+        CandleBatch.from_arrow(table, extra_in(table.schema)),
         table["known_at"].to_numpy(),
         table["seen_at"].to_numpy(),
         table["source"].to_numpy(),
@@ -116,31 +142,63 @@ def from_table(table: pa.Table) -> Versions:
     return Versions(rows, table["ver"].to_numpy())
 
 
-class Segment:
-    """One file of bars, open for reading. Closing it is the caller's business."""
+def extra_in(schema: pa.Schema) -> list[str]:
+    """The further columns of a table or a file."""
+    return [name for name in schema.names if name not in GROUP_SCHEMA.names]
 
-    def __init__(self, path: str, file: Any, footer: pq.FileMetaData | None = None) -> None:
-        """Takes `file` over, and its footer from there unless it is known already."""
+
+class Segment:
+    """One file of bars, open for reading. The caller closes it."""
+
+    def __init__(
+        self,
+        path: str,
+        file: Any,
+        footer: pq.FileMetaData | None = None,
+        whose: Mapping[str, str] = MappingProxyType({}),
+        doubtful: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Takes `file` over. A `footer` that is known already has been checked before.
+
+        `doubtful` is called before a footer is parsed that cannot be checked by itself.
+        """
         self.path = path
         self._file = file
         try:
+            self.raw_footer = self._checked(whose, doubtful) if footer is None else footer
             self._parquet = pq.ParquetFile(
-                self._file, metadata=footer, pre_buffer=False, page_checksum_verification=True
+                file, metadata=self.raw_footer, pre_buffer=False, page_checksum_verification=True
             )
-        except _DAMAGE as error:
-            self._file.close()
-            raise Corrupt(path, error) from error
-        self.raw_footer: pq.FileMetaData = self._parquet.metadata
-        self.rows: int = self._parquet.metadata.num_rows
-        self.groups: int = self._parquet.metadata.num_row_groups
-        # The footer's own schema and the footer hold each other: nobody would free either.
-        names = self._parquet.schema_arrow.names
-        self._places = {name: at for at, name in enumerate(names)}
+            # The footer's schema and the footer reference each other, so neither would be freed.
+            self._places = _places(path, self._parquet.schema_arrow)
+            self.extra = extra_in(self._parquet.schema_arrow)
+        except footers.DAMAGE as error:
+            file.close()
+            raise footers.damage(path, error) from error
+        except BaseException:
+            file.close()
+            raise
+        self.rows: int = self.raw_footer.num_rows
+        self.groups: int = self.raw_footer.num_row_groups
 
     @classmethod
-    def open(cls, storage: Storage, path: str, footer: pq.FileMetaData | None = None) -> Self:
-        """Raises Vanished when there is no such file and Corrupt when it cannot be read."""
-        return cls(path, storage.open(path), footer)
+    def open(
+        cls,
+        storage: Storage,
+        path: str,
+        footer: pq.FileMetaData | None = None,
+        whose: Mapping[str, str] = MappingProxyType({}),
+    ) -> Self:
+        """Raises Vanished when there is no such file, and Corrupt when it is damaged or holds other
+        rows than `whose` names.
+        """
+        doubtful = functools.partial(check_bytes, storage, path)
+        return cls(path, storage.open(path), footer, whose, doubtful)
+
+    def _checked(self, whose: Mapping[str, str], doubtful: Callable[[], None]) -> pq.FileMetaData:
+        footer = footers.read_footer(self.path, self._file, doubtful)
+        footers.check_identity(self.path, footer, whose)
+        return footer
 
     def close(self) -> None:
         self._parquet.close()
@@ -170,15 +228,34 @@ class Segment:
         statistics = self._statistics(group, "known_at")
         return int(statistics.min) if statistics is not None and statistics.has_min_max else None
 
+    def latest_known_at(self) -> int:
+        """When the newest version in the file was known; 0 when it holds fillers only."""
+        found = (self._statistics(group, "known_at") for group in range(self.groups))
+        return max(
+            (int(each.max) for each in found if each is not None and each.has_min_max), default=0
+        )
+
     def read(self, groups: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """Every row of these groups. Raises Corrupt when there are fewer than in the footer.
+
+        Columns that came into use after the file was written are null.
+        """
+        held = [name for name in columns if name in self._places]
         # Handing a short read to other threads takes longer than the read.
         threads = self.rows >= ROWS_PER_GROUP
         try:
-            return self._parquet.read_row_groups(
-                list(groups), columns=list(columns), use_threads=threads
-            )
-        except _DAMAGE as error:
-            raise Corrupt(self.path, error) from error
+            table = self._parquet.read_row_groups(list(groups), columns=held, use_threads=threads)
+        except footers.DAMAGE as error:
+            raise footers.damage(self.path, error) from error
+        expected = sum(self.rows_in(group) for group in groups)
+        if len(table) != expected:
+            raise Corrupt(self.path, f"{len(table)} rows where there should be {expected}")
+        if len(held) == len(columns):
+            return table
+        for name in columns:
+            if name not in self._places:
+                table = table.append_column(name, pa.nulls(len(table), pa.float64()))
+        return table.select(list(columns))
 
     def between(
         self,
@@ -193,6 +270,13 @@ class Segment:
         start, end = np.searchsorted(table["ts"].to_numpy(), [from_ms, to_ms]).tolist()
         return table.slice(start, end - start)
 
+    def rows_in(self, group: int) -> int:
+        return int(self.raw_footer.row_group(group).num_rows)
+
+    def fillers_in(self, group: int) -> int:
+        """Rows that were in no answer."""
+        return int(self._statistics(group, "known_at").null_count)
+
     def bounds(self, group: int) -> tuple[int, int]:
         """The first and the last time in a row group."""
         statistics = self._statistics(group, "ts")
@@ -200,3 +284,11 @@ class Segment:
 
     def _statistics(self, group: int, column: str) -> pq.Statistics:
         return self.raw_footer.row_group(group).column(self._places[column]).statistics
+
+
+def _places(path: str, schema: pa.Schema) -> dict[str, int]:
+    """Where each column is. Raises Corrupt for a table of another kind."""
+    found = {each.name: each.type for each in schema}
+    if any(found.get(each.name) != each.type for each in SEGMENT_SCHEMA):
+        raise Corrupt(path, "it has other columns")
+    return {name: at for at, name in enumerate(schema.names)}

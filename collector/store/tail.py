@@ -1,7 +1,7 @@
-"""`tail/{tf}.tail.parquet`: the last days of a series, small enough to be read at a glance.
+"""`tail/{tf}.tail.parquet`: the last days of a series, quick to read.
 
-A cache: everything in it is in the sealed file or in parts as well, and no reader of ours needs it.
-It is for tools that open files, and want the newest bars without the whole history's footer.
+A cache: everything in it is in the sealed file or in parts as well, and our own readers do not need
+it. It is for tools that open files and want the newest bars without the whole history's footer.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from collector.durations import DAY_MS
 from collector.store import layout
-from collector.store.segment import SEGMENT_SCHEMA, encode
+from collector.store.footer import identity
+from collector.store.segment import encode, schema_of
 from collector.store.signature import DataHash, build_signature
 
 if TYPE_CHECKING:
     from collector.market.series import Series
     from collector.store.port import Storage
 
-DAY_MS = 86_400_000
-
 
 class Tail:
-    """Rows pass by; the last days of them stay."""
+    """Keeps the last days of the rows that pass through."""
 
     def __init__(self, series: Series, days: int) -> None:
         self._series = series
@@ -40,10 +40,11 @@ class Tail:
 
     def put(self, storage: Storage, now_ms: int) -> None:
         """Replaces the file."""
-        table = pa.concat_tables([SEGMENT_SCHEMA.empty_table(), *self._kept])
-        digest = DataHash()
+        table = pa.concat_tables([schema_of(self._series).empty_table(), *self._kept])
+        digest = DataHash(self._series.extra)
         digest.update(table)
         metadata = {
+            **identity("tail", self._series),
             "data_hash": digest.hexdigest(),
             "build_signature": build_signature(),
             "source": self._series.exchange_id,

@@ -9,18 +9,25 @@ import numpy as np
 import pytest
 from prometheus_client import REGISTRY
 
+from collector.market.interval import Interval
 from collector.market.series import Series
 from collector.reports import windows as windows_module
 from collector.reports.coverage import coverage
+from collector.reports.expected import LATE_MS, Expected
 from collector.reports.gap_rule import gaps_error, within_limit
 from collector.reports.missing_runs import MissingRuns
 from collector.store.store import Store
-from tests.store_bars import BTC, MINUTE, at, bars, flat, span
+from tests.support.bars import BTC, MINUTE, at, bars, flat, span
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.market.candles import CandleBatch
+
+FIVE = Series.of("binance", "BTC/USDT", "5m")
+AS_STORED = Expected(None, None)
+"""From the start of what was asked for to its end."""
+DAY_MS = 86_400_000
 
 
 @pytest.fixture
@@ -43,7 +50,7 @@ def test_no_trade_is_not_missing(store: Store, sealed: bool) -> None:
     holed(store)
     if sealed:
         store.compact(BTC)
-    found = coverage(store, BTC)
+    found = coverage(store, BTC, AS_STORED)
     assert (found.first_ts, found.last_ts) == (at(0), at(99))
     assert (found.expected, found.present, found.no_trade, found.missing) == (100, 94, 1, 5)
     assert found.gaps_pct == 0.05
@@ -51,35 +58,112 @@ def test_no_trade_is_not_missing(store: Store, sealed: bool) -> None:
     assert found.worst == (span(20, 25),)
 
 
-def test_bars_that_are_late_are_not_missing(store: Store) -> None:
+def test_bars_that_closed_a_moment_ago_are_late_and_not_missing(store: Store) -> None:
     keep(store, flat(0, 10), 0, 10)
-    found = coverage(store, BTC)
-    assert (found.missing, found.lag_bars(at(13) + 30_000)) == (0, 3)
-    assert found.lag_bars(at(10)) == 0
+    late = coverage(store, BTC, Expected.by_now(at(15)))
+    assert (late.expected, late.missing, late.lag_bars) == (10, 0, 0)
+    behind = coverage(store, BTC, Expected.by_now(at(18) + 30_000))
+    assert (behind.expected, behind.missing, behind.tail_missing, behind.lag_bars) == (13, 3, 3, 3)
+    assert behind.worst == (span(10, 13),)
 
 
-def test_a_longer_bar_that_lacks_a_minute_is_missing_too(store: Store) -> None:
+@pytest.mark.parametrize("tf", ["1m", "5m"])
+def test_a_series_that_stopped_is_not_whole_months_later(store: Store, tf: str) -> None:
+    keep(store, flat(0, 1_000), 0, 1_000)
+    series = Series.of("binance", "BTC/USDT", tf)
+    november = Expected.by_now(at(0) + 310 * DAY_MS)
+    found = coverage(store, series, november)
+    bars_a_day = DAY_MS // series.timeframe.ms
+    stored = 1_000 * MINUTE // series.timeframe.ms
+    assert found.expected == 310 * bars_a_day - LATE_MS // series.timeframe.ms
+    assert found.tail_missing == found.missing == found.lag_bars == found.expected - stored
+    assert found.calendar == Interval(at(0), november.to_ms or 0)
+    assert not within_limit(found)
+    error = gaps_error([found], 0.0001)
+    assert error is not None
+    assert f"{found.missing:,} at its tail" in str(error)
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_what_was_asked_for_before_the_first_row_is_missing(store: Store, sealed: bool) -> None:
+    keep(store, flat(100, 100), 100, 200)
+    if sealed:
+        store.compact(BTC)
+    for series, frame in ((BTC, 1), (FIVE, 5)):
+        found = coverage(store, series, Expected(at(0), None))
+        assert found.calendar == span(0, 200)
+        assert (found.expected, found.present) == (200 // frame, 100 // frame)
+        assert found.missing == found.head_missing == 100 // frame
+        assert found.worst == (span(0, 100),)
+        assert (found.first_ts, found.rows) == (at(100), 100 // frame)
+        assert found.longest_gap_bars == 100 // frame
+
+
+def test_a_head_that_was_answered_and_empty_had_no_trade(store: Store) -> None:
+    """Asked for from 0; 10-29 was answered without a bar, the first bar is 30."""
+    keep(store, flat(30, 10), 10, 40)
+    found = coverage(store, BTC, Expected(at(0), None))
+    assert (found.expected, found.present) == (40, 10)
+    assert (found.head_missing, found.no_trade, found.missing) == (10, 20, 10)
+    from_files = coverage(store, BTC, AS_STORED)
+    assert from_files.calendar == span(10, 40)
+    assert (from_files.missing, from_files.no_trade) == (0, 20)
+    five = coverage(store, FIVE, Expected(at(2), None))
+    assert five.calendar == span(5, 40)
+    assert (five.head_missing, five.no_trade, five.present) == (1, 4, 2)
+
+
+def test_a_series_without_a_single_bar_lacks_all_that_was_not_answered(store: Store) -> None:
+    keep(store, flat(0, 0), 0, 20)
+    found = coverage(store, BTC, Expected(at(-10), at(30)))
+    assert (found.first_ts, found.rows, found.expected) == (None, 0, 40)
+    assert (found.no_trade, found.missing, found.present) == (20, 20, 0)
+    assert found.worst == (span(-10, 0), span(20, 30))
+
+
+def test_head_hole_and_tail_are_counted_together(store: Store) -> None:
     holed(store)
-    found = coverage(store, Series.of("binance", "BTC/USDT", "5m"))
-    assert (found.expected, found.present, found.no_trade, found.missing) == (20, 18, 1, 1)
+    found = coverage(store, BTC, Expected(at(-7), at(103)))
+    assert (found.head_missing, found.tail_missing, found.missing) == (7, 3, 15)
+    assert (found.expected, found.present, found.no_trade) == (110, 94, 1)
+    assert found.worst == (span(-7, 0), span(20, 25), span(100, 103))
+
+
+def test_a_delisted_market_ends_at_its_delisting(store: Store) -> None:
+    keep(store, flat(0, 100), 0, 100)
+    noticed = Expected(None, at(100) + 20 * 3_600_000, is_listed=False)
+    found = coverage(store, BTC, noticed)
+    assert (found.missing, found.lag_bars) == (0, 0), "it was gone before anyone noticed"
+    stopped = Expected(None, at(100) + 30 * DAY_MS, is_listed=False)
+    found = coverage(store, BTC, stopped)
+    assert (found.tail_missing, found.lag_bars) == (30 * DAY_MS // MINUTE, 0)
+
+
+def test_a_bar_that_lacks_minutes_is_there_and_partial(store: Store) -> None:
+    holed(store)
+    found = coverage(store, FIVE, AS_STORED)
+    assert (found.expected, found.present, found.partial) == (20, 19, 1)
+    assert (found.no_trade, found.missing) == (0, 1)
 
 
 def test_nothing_stored_is_nothing_expected(store: Store) -> None:
-    found = coverage(store, BTC)
+    found = coverage(store, BTC, AS_STORED)
     assert (found.first_ts, found.expected, found.gaps_pct, found.worst) == (None, 0, 0.0, ())
-    assert found.lag_bars(at(0)) == 0
+    assert (found.calendar, found.lag_bars) == (None, 0)
+    owed = coverage(store, BTC, Expected(at(0), at(50)))
+    assert (owed.expected, owed.missing, owed.head_missing) == (50, 50, 50)
 
 
 def test_windows_do_not_change_the_answer(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     holed(store)
-    whole = coverage(store, BTC)
+    whole = coverage(store, BTC, AS_STORED)
     for length in (1, 7, 22, 23):
         monkeypatch.setattr(windows_module, "BARS_PER_WINDOW", length)
-        assert coverage(store, BTC) == whole
+        assert coverage(store, BTC, AS_STORED) == whole
 
 
 def test_the_longest_runs_are_kept_and_joined_across_windows() -> None:
-    found = MissingRuns(MINUTE, most=2)
+    found = MissingRuns(BTC.timeframe, most=2)
     for slots in ([0], [2, 3], [], [4, 5], [9], [20, 21, 22]):
         found.add(np.array([at(n) for n in slots], dtype=np.int64))
     assert found.longest() == (span(2, 6), span(20, 23))
@@ -90,7 +174,7 @@ def test_more_than_the_limit_is_a_warning_and_a_gauge(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     holed(store)
-    found = coverage(store, BTC)
+    found = coverage(store, BTC, AS_STORED)
     with caplog.at_level(logging.WARNING):
         assert within_limit(found, 0.05)
         assert not caplog.records
@@ -102,7 +186,7 @@ def test_more_than_the_limit_is_a_warning_and_a_gauge(
 
 def test_the_error_names_the_worst_and_has_its_code(store: Store) -> None:
     holed(store)
-    found = coverage(store, BTC)
+    found = coverage(store, BTC, AS_STORED)
     error = gaps_error([found], 0.0001)
     assert error is not None
     assert (error.exit_name, error.exit_code) == ("E_GAPS", 10)

@@ -11,14 +11,16 @@ import pyarrow.parquet as parquet
 import pytest
 
 from collector.reports.coverage import coverage
+from collector.reports.expected import Expected
 from collector.reports.missing import MissingReport
 from collector.store.store import Store
-from tests.store_bars import BTC, ETH, MINUTE, at, flat, span
+from tests.support.bars import BTC, ETH, MINUTE, at, flat, span
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 DAY = 1_440
+AS_STORED = Expected(None, None)
 
 
 @pytest.fixture
@@ -29,10 +31,10 @@ def report(tmp_path: Path) -> MissingReport:
         stretch = span(first, first + count)
         store.append_page(BTC, flat(first, count), stretch, fence=1, known_at=1_000)
     store.append_page(ETH, flat(0, 10), span(0, 10), fence=1, known_at=1_000)
-    return MissingReport([coverage(store, BTC), coverage(store, ETH)])
+    return MissingReport([coverage(store, each, AS_STORED) for each in (BTC, ETH)])
 
 
-def test_csv_has_the_seeds_columns_and_then_the_exchange(report: MissingReport) -> None:
+def test_csv_has_the_specified_columns_first(report: MissingReport) -> None:
     sink = io.BytesIO()
     report.write(sink, "csv")
     first, second = csv.DictReader(io.StringIO(sink.getvalue().decode()))
@@ -45,6 +47,12 @@ def test_csv_has_the_seeds_columns_and_then_the_exchange(report: MissingReport) 
         "gaps_count",
         "longest_gap_bars",
         "exchange",
+        "expected",
+        "no_trade",
+        "partial",
+        "head_missing",
+        "tail_missing",
+        "lag_bars",
     ]
     slots = 200 + DAY
     assert (first["symbol"], first["tf"], first["exchange"]) == ("BTC/USDT", "1m", "binance")
@@ -52,6 +60,15 @@ def test_csv_has_the_seeds_columns_and_then_the_exchange(report: MissingReport) 
     assert float(first["gaps_pct"]) == pytest.approx((5 + DAY) / slots)
     assert (int(first["gaps_count"]), int(first["longest_gap_bars"])) == (5 + DAY, DAY)
     assert (second["symbol"], second["gaps_count"]) == ("ETH/USDT", "0")
+
+
+def test_losses_at_both_ends_are_told(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.append_page(BTC, flat(10, 80), span(5, 90), fence=1, known_at=1_000)
+    [row] = MissingReport([coverage(store, BTC, Expected(at(0), at(100)))]).rows()
+    assert (row["ts_from"], row["ts_to"], row["expected"]) == (at(0), at(100), 100)
+    assert (row["head_missing"], row["no_trade"], row["tail_missing"]) == (5, 5, 10)
+    assert (row["gaps_count"], row["gaps_pct"], row["lag_bars"]) == (15, 0.15, 10)
 
 
 def test_parquet_holds_the_same_rows(report: MissingReport) -> None:

@@ -14,21 +14,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from collector import __version__
 from collector.clock import ManualClock
+from collector.market.candles import PARTIAL
 from collector.market.interval import Interval
 from collector.market.series import Series
 from collector.store import compaction, part, segment, snapshot
 from collector.store.page import Page
-from collector.store.port import Fault
+from collector.store.port import StorageFault
 from collector.store.signature import DataHash, build_signature
-from tests.store_bars import BTC, ETH, MINUTE, at, bars, flat, recorded, span
+from collector.version import __version__
+from tests.support.bars import BTC, ETH, MINUTE, at, bars, flat, recorded, span
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.store.store import Store
-    from tests.lakes import Lake
+    from tests.support.lakes import Lake
 
 SEALED = "binance/BTC-USDT/1m.parquet"
 VERSIONS = "binance/BTC-USDT/versions/1m.parquet"
@@ -248,12 +249,12 @@ def test_partial_bars_keep_their_mark_and_their_prices(store: Store) -> None:
     """A resampled window with a gap in it is a bar and a gap at once."""
     five = Series.of("binance", "BTC/USDT", "5m")
     batch = flat(0, 1)
-    batch.gap[0] = 4 | 2
+    batch.gap[0] = PARTIAL
     store.append_page(five, batch, span(0, 10), fence=1, known_at=1)
     for _ in range(2):
         rows = store.rows(five, at(0), at(10))
         assert rows["is_gap"].to_pylist() == [True, True]
-        assert rows["gap_reason"].to_pylist() == ["missing", "no_trade"]
+        assert rows["gap_reason"].to_pylist() == ["partial", "no_trade"]
         assert rows["v"].to_pylist() == [1000.0, 0.0]
         store.compact(five)
 
@@ -285,8 +286,8 @@ def test_a_full_disk_in_the_middle_of_a_compaction_changes_nothing(
     store.compact(BTC)
     put(store, {1: 1.0}, span(1, 2), 2)
 
-    def full(point: Fault, _path: str) -> None:
-        if point is Fault.MID_WRITE:
+    def full(point: StorageFault, _path: str) -> None:
+        if point is StorageFault.MID_WRITE:
             raise OSError(28, os.strerror(28))
 
     with pytest.raises(Exception, match="No space left"):

@@ -1,4 +1,4 @@
-"""Longer timeframes and the tail: written beside the minutes, never telling less than they do."""
+"""Longer timeframes and the tail: written beside the minutes, never lacking what those have."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from collector.clock import ManualClock
+from collector.market.candles import CANDLE_SCHEMA, CandleBatch
 from collector.market.interval import Interval
 from collector.market.series import Series
 from collector.market.timeframe import Timeframe
-from collector.reader import DataReader
+from collector.pipeline.ladder import Graded, Ladder
+from collector.reader import CandleReader
+from collector.store import derived
 from collector.store.copies import DEFAULT_TIMEFRAMES, Copies
 from collector.store.disk import LocalDisk
-from collector.store.port import Fault
+from collector.store.port import Corrupt, StorageFault
+from collector.store.shelf import Shelf
+from collector.store.snapshot import SeriesSnapshot
 from collector.store.store import Store
-from tests.store_bars import BTC, MINUTE, at, bars, flat, recorded, span
+from tests.support.bars import BTC, MINUTE, at, bars, flat, recorded, span
+from tests.support.file_damage import flip, footer_span, page_place
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,17 +50,25 @@ def put(store: Store, prices: dict[int, float], first: int, end: int, known_at: 
 
 
 def read(store: Store, timeframe: str) -> pa.Table:
-    return DataReader("BTC/USDT", timeframe, "binance", store).arrow()
+    return CandleReader("BTC/USDT", timeframe, "binance", store).arrow()
 
 
 def made_of_minutes(store: Store, timeframe: str) -> pa.Table:
-    """The same, by a store that has no files of longer bars to look into."""
-    table = store.rows(BTC, 0, 2**52)
-    if not len(table):
-        return table
-    ahead = Store(store.storage)
-    ahead.derived_until = lambda longer, minutes: 0  # type: ignore[method-assign]
-    return read(ahead, timeframe)
+    """The same, without a look into any file of longer bars."""
+    minutes = store.rows(BTC, 0, 2**52)
+    frame = Timeframe.parse(timeframe)
+    graded = Graded(CandleBatch.from_arrow(minutes), minutes["ver"].to_numpy())
+    made = Ladder(BTC.timeframe, [frame]).climb(graded)[frame]
+    return made.batch.to_arrow("binance", made.ver)
+
+
+def in_step_until(store: Store, longer: Series) -> int:
+    shelf = Shelf(store.storage)
+    with (
+        SeriesSnapshot(store.storage, shelf, longer) as copy,
+        SeriesSnapshot(store.storage, shelf, BTC) as minutes,
+    ):
+        return derived.agrees_until(copy, minutes)
 
 
 @pytest.mark.parametrize("timeframe", NAMES)
@@ -73,10 +87,8 @@ def test_a_compaction_writes_the_longer_timeframes(
     assert pc.sum(file["is_gap"]).as_py() == 2
     metadata = pq.read_metadata(tmp_path / f"binance/BTC-USDT/{timeframe}.parquet").metadata
     assert metadata[b"derived_from"] == b"1m"
-    assert (
-        metadata[b"made_of"]
-        == pq.read_metadata(tmp_path / "binance/BTC-USDT/1m.parquet").metadata[b"data_hash"]
-    )
+    minutes = pq.read_metadata(tmp_path / "binance/BTC-USDT/1m.parquet").metadata
+    assert metadata[b"made_of"] == b"2:" + minutes[b"data_hash"]
     checked = subprocess.run(
         ["sha256sum", "-c", f"{timeframe}.parquet.sha256"],
         cwd=tmp_path / "binance/BTC-USDT",
@@ -104,8 +116,12 @@ def test_a_crash_before_the_longer_files_are_in_place_is_healed(tmp_path: Path) 
     class Cut(BaseException):
         pass
 
-    def cut(point: Fault, path: str) -> None:
-        if point is Fault.BEFORE_RENAME and path.endswith("5m.parquet") and "15m" not in path:
+    def cut(point: StorageFault, path: str) -> None:
+        if (
+            point is StorageFault.BEFORE_RENAME
+            and path.endswith("5m.parquet")
+            and "15m" not in path
+        ):
             raise Cut
 
     whole = Store(tmp_path, copies=COPIES)
@@ -115,10 +131,10 @@ def test_a_crash_before_the_longer_files_are_in_place_is_healed(tmp_path: Path) 
     with pytest.raises(Cut):
         Store(LocalDisk(tmp_path, faults=cut), copies=COPIES).compact(BTC)
     again = Store(tmp_path, copies=COPIES)
-    assert again.derived_until(FIVE, BTC) == 0
+    assert in_step_until(again, FIVE) == 0
     assert len(read(again, "5m")) == 120
     again.compact(BTC)
-    assert again.derived_until(FIVE, BTC) == at(600)
+    assert in_step_until(again, FIVE) == at(600)
     assert read(again, "5m").equals(made_of_minutes(again, "5m"))
 
 
@@ -133,14 +149,32 @@ def test_a_timeframe_that_is_collected_is_left_alone(store: Store) -> None:
     assert store.rows(FIVE, at(0), at(60))["o"].to_pylist() == [7.0]
 
 
-def test_collecting_a_timeframe_replaces_the_file_made_of_minutes(store: Store) -> None:
+def test_bars_that_are_collected_win_slot_by_slot(store: Store) -> None:
     put(store, wavy(0, 60), 0, 60)
     store.compact(BTC)
-    assert not store.holds(FIVE)
-    store.append_page(FIVE, flat(0, 1, price=7.0), span(0, 5), fence=1, known_at=2)
-    assert store.holds(FIVE)
+    made = read(store, "5m")["o"].to_pylist()
+    store.append_page(FIVE, flat(10, 1, price=7.0), span(10, 15), fence=1, known_at=2)
+    for _ in range(2):
+        assert read(store, "5m")["o"].to_pylist() == [*made[:2], 7.0, *made[3:]]
+        store.compact(FIVE)
+
+
+def test_a_file_for_tools_has_collected_and_made_bars(store: Store, tmp_path: Path) -> None:
+    """One bar is collected beside minutes: its compaction must not take the rest from tools."""
+    put(store, wavy(0, 60), 0, 60)
+    store.compact(BTC)
+    made = pq.read_table(tmp_path / "binance/BTC-USDT/5m.parquet")["o"].to_pylist()
+    store.append_page(FIVE, flat(10, 1, price=7.0), span(10, 15), fence=1, known_at=2)
     store.compact(FIVE)
-    assert read(store, "5m")["o"].to_pylist() == [7.0]
+    whole = tmp_path / "binance/BTC-USDT/whole/5m.parquet"
+    assert pq.read_table(whole)["o"].to_pylist() == [*made[:2], 7.0, *made[3:]]
+    put(store, wavy(60, 60), 60, 120)
+    store.compact(BTC)
+    after = pq.read_table(whole)
+    assert after.schema.remove_metadata().equals(CANDLE_SCHEMA)
+    assert after.equals(CandleReader("BTC/USDT", "5m", "binance", store).arrow())
+    assert len(after) == 24
+    assert not whole.with_name("15m.parquet").exists(), "15m.parquet itself has all of them"
 
 
 def test_the_tail_holds_the_last_days(store: Store, tmp_path: Path) -> None:
@@ -155,6 +189,69 @@ def test_the_tail_holds_the_last_days(store: Store, tmp_path: Path) -> None:
         store.rows(BTC, at(2 * DAY + 10), at(3 * DAY + 10), columns=table.column_names)
     )
     assert len(table) == DAY
+
+
+damages = {
+    "cut to zero": lambda data: b"",
+    "a bit of the footer": lambda data: flip(data, footer_span(data).start + 40),
+    "a bit of a page": lambda data: flip(data, page_place(data)),
+}
+
+
+@pytest.mark.parametrize("damage", damages)
+def test_a_damaged_copy_costs_nothing_and_is_made_again(tmp_path: Path, damage: str) -> None:
+    store = Store(tmp_path, copies=COPIES)
+    put(store, wavy(0, DAY), 0, DAY)
+    store.compact(BTC)
+    file = tmp_path / "binance/BTC-USDT/5m.parquet"
+    sound = file.read_bytes()
+    file.write_bytes(damages[damage](sound))
+    again = Store(tmp_path, copies=COPIES)
+    assert read(again, "5m").equals(made_of_minutes(again, "5m"))
+    assert again.series("binance") == (
+        BTC,
+        FIVE,
+        *(BTC.of("binance", BTC.symbol, tf) for tf in NAMES[1:]),
+    )
+    put(again, wavy(DAY, DAY), DAY, 2 * DAY, known_at=2)
+    again.compact(BTC)
+    assert in_step_until(again, FIVE) == at(2 * DAY)
+    assert read(again, "5m").equals(made_of_minutes(again, "5m"))
+
+
+def test_a_damaged_file_of_a_collected_timeframe_is_no_copy(store: Store, tmp_path: Path) -> None:
+    store.append_page(FIVE, flat(0, 1, price=7.0), span(0, 5), fence=1, known_at=1)
+    store.compact(FIVE)
+    put(store, wavy(0, 60), 0, 60)
+    file = tmp_path / "binance/BTC-USDT/5m.parquet"
+    file.write_bytes(b"")
+    again = Store(tmp_path, copies=COPIES)
+    again.compact(BTC)
+    assert file.read_bytes() == b"", "its bars are nowhere else"
+    with pytest.raises(Corrupt):
+        read(again, "5m")
+
+
+def test_damage_in_a_copy_that_nobody_reads_is_found_and_made_good(
+    store: Store, tmp_path: Path
+) -> None:
+    put(store, wavy(0, DAY), 0, DAY)
+    store.compact(BTC)
+    file = tmp_path / "binance/BTC-USDT/5m.parquet"
+    whole = file.read_bytes()
+    file.write_bytes(flip(whole, page_place(whole)))
+    again = Store(tmp_path, clock=ManualClock(1_700_000_000_000), copies=COPIES)
+    assert again.compact(BTC) is None
+    assert file.read_bytes() == whole
+
+
+def test_damage_in_a_sealed_file_that_nobody_reads_is_found(store: Store, tmp_path: Path) -> None:
+    put(store, wavy(0, DAY), 0, DAY)
+    store.compact(BTC)
+    file = tmp_path / "binance/BTC-USDT/1m.parquet"
+    file.write_bytes(flip(whole := file.read_bytes(), page_place(whole)))
+    with pytest.raises(Corrupt):
+        Store(tmp_path, copies=COPIES).compact(BTC)
 
 
 def test_an_empty_series_has_no_tail(store: Store, tmp_path: Path) -> None:

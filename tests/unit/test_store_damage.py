@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,15 +15,16 @@ from collector.errors import StoreError
 from collector.store import layout
 from collector.store.coverage import Covered
 from collector.store.page import Page
-from collector.store.port import Corrupt
+from collector.store.port import Corrupt, Unavailable
 from collector.store.store import Store
-from tests.store_bars import BTC, ETH, at, flat, span
+from tests.support.bars import BTC, ETH, at, flat, span
+from tests.support.file_damage import resealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.lakes import Lake
+    from tests.support.lakes import Lake
 
 PAGES = "binance/BTC-USDT/parts/1m"
 
@@ -170,7 +174,7 @@ def test_files_that_are_not_ours_are_left_alone(lake: Lake) -> None:
 
 def test_a_part_of_a_later_format_stops_an_older_program_and_is_left_alone(lake: Lake) -> None:
     store, middle = three_pages(lake)
-    data = lake.read(middle).replace(b'{"format":1', b'{"format":9')
+    data = resealed(lake.read(middle), b'{"format":1', b'{"format":9')
     lake.delete(middle)
     path = layout.part_path(PAGES, span(10, 20), 1, "later", data)
     store.storage.write_atomic(path, data)
@@ -191,3 +195,65 @@ def test_no_bit_of_a_part_can_change_unnoticed(tmp_path: Path) -> None:
         damaged[at_byte] ^= 1 << (at_byte % 8)
         (tmp_path / path).write_bytes(bytes(damaged))
         assert Store(tmp_path).coverage(BTC) == ()
+
+
+class Failing(io.RawIOBase):
+    """A file whose medium fails when it is read."""
+
+    def __init__(self, code: int) -> None:
+        self._code = code
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return 1_000
+
+    def tell(self) -> int:
+        return 1_000
+
+    def read(self, size: int | None = -1) -> bytes:
+        raise OSError(self._code, os.strerror(self._code))
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE])
+def test_a_medium_that_fails_for_a_moment_costs_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    store = Store(tmp_path)
+    store.append_page(BTC, flat(0, 3), span(0, 3), fence=1, known_at=1)
+    store.append_group([Page.of(BTC, flat(3, 3), span(3, 6), fence=1, known_at=1)])
+    with monkeypatch.context() as patch:
+        patch.setattr(store.storage, "open", lambda path: pa.PythonFile(Failing(code), mode="r"))
+        for work in (store.compact, store.coverage, lambda series: store.rows(series, 0, at(9))):
+            with pytest.raises(Unavailable):
+                work(BTC)
+    assert not list(tmp_path.rglob("*.corrupt"))
+    assert store.compact(BTC) is not None
+    assert store.coverage(BTC) == (Covered(at(0), at(6), 6),)
+
+
+def test_a_part_is_looked_at_once_more_before_it_is_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes that came wrong once, by a cable or a memory, are not the part's fault."""
+    store = Store(tmp_path)
+    path = store.append_page(BTC, flat(0, 3), span(0, 3), fence=1, known_at=1)
+    read, wrong = store.storage.read, []
+
+    def wrong_once(asked: str) -> bytes:
+        data = read(asked)
+        if asked == path and not wrong:
+            wrong.append(asked)
+            return flipped(data)
+        return data
+
+    monkeypatch.setattr(store.storage, "read", wrong_once)
+    store.compact(BTC)
+    assert wrong
+    assert not list(tmp_path.rglob("*.corrupt"))
+    store.compact(BTC)
+    assert store.coverage(BTC) == (Covered(at(0), at(3), 3),)

@@ -10,7 +10,7 @@ import pytest
 
 from collector.store.disk import LocalDisk
 from collector.store.lock import held
-from collector.store.port import Fault, Swapped
+from collector.store.port import StorageFault, Swapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +20,8 @@ class Killed(BaseException):
     pass
 
 
-def dying_at(point: Fault, error: BaseException) -> Callable[[Fault, str], None]:
-    def hook(now: Fault, _path: str) -> None:
+def dying_at(point: StorageFault, error: BaseException) -> Callable[[StorageFault, str], None]:
+    def hook(now: StorageFault, _path: str) -> None:
         if now is point:
             raise error
 
@@ -74,7 +74,7 @@ def test_a_commit_does_not_wait_for_a_frozen_one(tmp_path: Path) -> None:
 
 
 def test_old_leftovers_are_cleared_and_young_ones_are_not(tmp_path: Path) -> None:
-    disk = LocalDisk(tmp_path, dying_at(Fault.BEFORE_FSYNC, Killed()))
+    disk = LocalDisk(tmp_path, dying_at(StorageFault.BEFORE_FSYNC, Killed()))
     with pytest.raises(Killed):
         disk.write_atomic("a/x.bin", b"1")
     (leftover,) = (tmp_path / "a").iterdir()

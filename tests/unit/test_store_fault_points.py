@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from collector.store.page import Page
-from collector.store.port import Fault
-from tests.store_bars import BTC, at, bars, flat, span
+from collector.store.port import StorageFault
+from tests.support.bars import BTC, at, bars, flat, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from collector.store.store import Store
-    from tests.lakes import Lake
+    from tests.support.lakes import Lake
 
 SEALED = "binance/BTC-USDT/1m.parquet"
 MOMENTS = 60
@@ -32,8 +32,8 @@ class Death:
     after: int
     placed: list[str] = field(default_factory=list)
 
-    def __call__(self, point: Fault, path: str) -> None:
-        if point is Fault.AFTER_RENAME:
+    def __call__(self, point: StorageFault, path: str) -> None:
+        if point is StorageFault.AFTER_RENAME:
             self.placed.append(path)
         self.after -= 1
         if self.after < 0:

@@ -9,11 +9,11 @@ import pytest
 from collector.market.candles import CandleBatch
 from collector.store.copies import Copies
 from collector.store.page import Page
-from tests.store_bars import BTC, ETH, at, bars, span
+from tests.support.bars import BTC, ETH, at, bars, span
 
 if TYPE_CHECKING:
     from collector.store.store import Store
-    from tests.lakes import Lake
+    from tests.support.lakes import Lake
 
 
 @pytest.fixture

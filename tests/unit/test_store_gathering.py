@@ -9,10 +9,13 @@ import pytest
 from collector.clock import ManualClock
 from collector.market.interval import Interval
 from collector.store.disk import LocalDisk
+from collector.store.gathering import KEPT_MS
 from collector.store.page import Page
-from collector.store.port import Fault
+from collector.store.port import StorageFault
+from collector.store.shelf import Shelf
+from collector.store.snapshot import SeriesSnapshot
 from collector.store.store import Store
-from tests.store_bars import BTC, ETH, at, bars, span
+from tests.support.bars import BTC, ETH, at, bars, span
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +26,13 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path, clock=ManualClock(1_700_000_000_000))
+def clock() -> ManualClock:
+    return ManualClock(1_700_000_000_000)
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: ManualClock) -> Store:
+    return Store(tmp_path, clock=clock)
 
 
 def group(store: Store, prices: dict[Series, dict[int, float]], end: int, known_at: int) -> None:
@@ -57,12 +65,37 @@ def live(store: Store) -> None:
 
 def test_one_part_says_what_many_said(store: Store, tmp_path: Path) -> None:
     live(store)
-    before = everything(store)
+    old, before = files(tmp_path), everything(store)
     assert store.gather("binance") == 4
-    assert len(files(tmp_path)) == 1
+    [new] = set(files(tmp_path)) - set(old)
+    for name in old:
+        (tmp_path / "binance" / "parts" / name).unlink()
+    assert files(tmp_path) == [new]
     assert everything(store) == before
     assert everything(Store(tmp_path)) == before
     assert store.gather("binance") == 0
+
+
+def test_the_old_parts_go_with_a_later_gathering(
+    store: Store, tmp_path: Path, clock: ManualClock
+) -> None:
+    live(store)
+    before = everything(store)
+    store.gather("binance")
+    assert len(files(tmp_path)) == 5
+    store.gather("binance")
+    assert len(files(tmp_path)) == 5, "a listing that began before may still need them"
+    clock.advance(KEPT_MS / 1000)
+    assert store.gather("binance") == 0
+    assert len(files(tmp_path)) == 1
+    assert everything(store) == everything(Store(tmp_path)) == before
+
+
+def test_rows_that_lie_in_both_are_read_once(store: Store, tmp_path: Path) -> None:
+    live(store)
+    store.gather("binance")
+    with SeriesSnapshot(store.storage, Shelf(store.storage), BTC) as seen:
+        assert len(seen.unmerged()) == 1
 
 
 def test_it_is_compacted_and_swept_like_any_part(store: Store, tmp_path: Path) -> None:
@@ -88,9 +121,16 @@ def test_what_is_sealed_is_left_out(store: Store) -> None:
 
 @pytest.mark.parametrize(
     ("point", "nth"),
-    [(point, nth) for point in Fault for nth in (1, 3) if nth == 1 or "delete" in point.value],
+    [
+        (point, nth)
+        for point in StorageFault
+        for nth in (1, 3)
+        if nth == 1 or "delete" in point.value
+    ],
 )
-def test_a_crash_at_any_point_changes_nothing(tmp_path: Path, point: Fault, nth: int) -> None:
+def test_a_crash_at_any_point_changes_nothing(
+    tmp_path: Path, point: StorageFault, nth: int
+) -> None:
     class Cut(BaseException):
         pass
 
@@ -98,14 +138,21 @@ def test_a_crash_at_any_point_changes_nothing(tmp_path: Path, point: Fault, nth:
     before = everything(Store(tmp_path))
     seen = 0
 
-    def cut(here: Fault, _path: str) -> None:
+    def cut(here: StorageFault, _path: str) -> None:
         nonlocal seen
         seen += here is point
         if here is point and seen == nth:
             raise Cut
 
+    def gather_twice() -> None:
+        clock = ManualClock()
+        dying = Store(LocalDisk(tmp_path, faults=cut), clock=clock)
+        dying.gather("binance")
+        clock.advance(KEPT_MS / 1000)
+        dying.gather("binance")
+
     with pytest.raises(Cut):
-        Store(LocalDisk(tmp_path, faults=cut)).gather("binance")
+        gather_twice()
     assert everything(Store(tmp_path)) == before
     Store(tmp_path).gather("binance")
     assert everything(Store(tmp_path)) == before

@@ -1,4 +1,4 @@
-"""Group commit: one write for many, nobody told before it is durable."""
+"""Group commit: one write for many, nothing acknowledged before it is durable."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from collector.market.candles import CandleBatch
 from collector.market.series import Series
 from collector.store.disk import LocalDisk
 from collector.store.group_commit import GroupCommit
-from collector.store.port import Fault
+from collector.store.port import StorageFault, Unavailable
 from collector.store.store import Store
-from tests.store_bars import BTC, at, flat, span
+from tests.support.bars import BTC, at, flat, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,13 +35,13 @@ class Disk:
         self.full = False
         self.store = Store(LocalDisk(root, self._hook))
 
-    def _hook(self, point: Fault, _path: str) -> None:
-        if point is Fault.BEFORE_FSYNC:
+    def _hook(self, point: StorageFault, _path: str) -> None:
+        if point is StorageFault.BEFORE_FSYNC:
             self.started.set()
             self.go.wait(30)
             if self.full:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        if point is Fault.AFTER_WRITE:
+        if point is StorageFault.AFTER_WRITE:
             self.writes += 1
 
 
@@ -118,7 +118,7 @@ async def test_a_failed_write_fails_everyone_and_the_next_one_may_succeed(disk: 
         told = await asyncio.gather(
             *(add(commit, number) for number in range(5)), return_exceptions=True
         )
-        assert [type(error) for error in told] == [StoreError] * 5
+        assert [type(error) for error in told] == [Unavailable] * 5
         assert len({id(error) for error in told}) == 5
         assert all("No space left" in str(error) for error in told)
         assert disk.store.series() == ()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from collector.store.store import Store
-from tests.store_bars import BTC, flat, span
+from tests.support.bars import BTC, flat, span
 
 if TYPE_CHECKING:
     from pathlib import Path

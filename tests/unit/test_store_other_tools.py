@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 
 from collector.market.candles import CANDLE_SCHEMA
-from collector.reader import DataReader
+from collector.reader import CandleReader
 from collector.store import layout
 from collector.store.copies import DEFAULT_TIMEFRAMES, Copies
 from collector.store.segment import ROWS_PER_GROUP
 from collector.store.store import Store
-from tests.store_bars import BTC, at, bars, span
+from tests.support.bars import BTC, at, bars, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +71,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ours(root: Path, timeframe: str, start: int | None = None) -> pa.Table:
-    table = DataReader(BTC.symbol, timeframe, BTC.exchange_id, root).arrow(start)
+    table = CandleReader(BTC.symbol, timeframe, BTC.exchange_id, root).arrow(start)
     return table.combine_chunks()
 
 
@@ -99,3 +99,23 @@ def test_there_is_something_to_agree_on(lake: Path) -> None:
     assert 0 < minutes["t"].null_count < len(minutes)
     assert set(minutes["ver"].to_pylist()) == {1, 2}
     assert sum(ours(lake, "1h")["is_gap"].to_pylist()) > 0
+
+
+def test_many_symbols_in_one_query_keep_their_names(lake: Path) -> None:
+    """The queries of docs/store-format.md."""
+    files = f"{lake}/binance/*/1m.parquet"
+    with duckdb.connect() as connection:
+        query = f"""
+            SELECT split_part(filename, '/', -2) AS symbol, * EXCLUDE (filename)
+            FROM read_parquet('{files}', filename = true)
+        """
+        found = connection.sql(query).to_arrow_table()
+    scanned = (
+        polars.scan_parquet(files, include_file_paths="path")
+        .with_columns(symbol=polars.col("path").str.split("/").list.get(-2))
+        .drop("path")
+        .collect()
+    )
+    for table in (found, scanned.to_arrow()):
+        assert set(table["symbol"].to_pylist()) == {"BTC-USDT"}
+        assert len(table) == len(ours(lake, "1m"))

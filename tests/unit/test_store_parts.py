@@ -1,4 +1,4 @@
-"""Pages and groups: what lies in a part, and what the files alone can tell."""
+"""Pages and groups: what is in a part, and what the files alone prove."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from collector.market.candles import CandleBatch
 from collector.market.series import Series
 from collector.metrics import BARS_WRITTEN
 from collector.pipeline.normalize import Rejected
-from collector.store.coverage import Covered, Cursor
+from collector.store.coverage import Covered, SeriesCursor
 from collector.store.page import Page
-from collector.store.quarantine import quarantined
+from collector.store.refused_rows import Which, refused_rows
 from collector.store.store import Store
-from tests.store_bars import BTC, ETH, at, bars, flat, span
+from tests.support.bars import BTC, ETH, at, bars, flat, span
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.market.interval import Interval
-    from tests.lakes import Lake
+    from tests.support.lakes import Lake
 
 
 def page(series: Series, first: int, count: int, price: float = 5.0, known_at: int = 1) -> Page:
@@ -76,7 +76,7 @@ def test_an_empty_answer_is_kept_and_one_that_settles_nothing_is_not(lake: Lake)
     assert store.append_page(BTC, CandleBatch.empty(), span(0, 9), fence=1, known_at=1)
     assert store.append_page(BTC, CandleBatch.empty(), [], fence=1, known_at=1) is None
     assert store.coverage(BTC) == (Covered(at(0), at(9), 0),)
-    assert store.cursor(BTC) == Cursor(at(0), at(9), at(9), None)
+    assert store.cursor(BTC) == SeriesCursor(at(0), at(9), at(9), None)
     assert store.rows(BTC, at(0), at(9)).num_rows == 0
 
 
@@ -165,10 +165,10 @@ def test_the_ledger_joins_pages_and_counts_every_bar_once(lake: Lake) -> None:
     store.append_group([page(BTC, 20, 1)])
     expected = (Covered(at(0), at(8), 6), Covered(at(20), at(21), 1))
     assert store.coverage(BTC) == expected
-    assert store.cursor(BTC) == Cursor(at(0), at(8), at(21), at(20))
+    assert store.cursor(BTC) == SeriesCursor(at(0), at(8), at(21), at(20))
     store.compact(BTC)
     assert lake.store().coverage(BTC) == expected
-    assert lake.store().cursor(BTC) == Cursor(at(0), at(8), at(21), at(20))
+    assert lake.store().cursor(BTC) == SeriesCursor(at(0), at(8), at(21), at(20))
     store.append_page(BTC, bars({6: 9.0, 9: 9.0}), span(6, 10), fence=1, known_at=3)
     assert store.coverage(BTC)[0] == Covered(at(0), at(10), 7)
 
@@ -210,15 +210,14 @@ def test_rejected_rows_are_kept_once_with_their_reasons(lake: Lake) -> None:
         store.append_page(
             BTC, flat(0, 1), [span(0, 1)], fence=4, known_at=known_at, rejected=rejected
         )
-    kept = quarantined(store.storage, BTC).to_pylist()
-    assert [(row["reason"], row["ts"], row["code"]) for row in kept] == [
+    kept = list(refused_rows(store.storage, Which("binance", "BTC/USDT", "1m")))
+    assert [(row.reason, row.ts, row.code) for row in kept] == [
         ("ohlc", at(1), "E_SCHEMA"),
         ("no_time", None, "E_SCHEMA"),
     ]
-    assert orjson.loads(kept[0]["row"])[:4] == [at(1), 1.0, "nan", None]
-    assert kept[0]["known_at"] == 5
+    assert kept[0].row[:4] == [at(1), 1.0, "nan", None]
+    assert kept[0].known_at == 5
     assert store.quarantine(BTC, [], fence=1, known_at=1) is None
-    assert quarantined(store.storage, ETH).num_rows == 0
 
 
 def test_durable_bars_are_counted(tmp_path: Path) -> None:

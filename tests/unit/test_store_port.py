@@ -9,32 +9,31 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from collector.errors import StoreError
-from collector.store.port import Fault, Swapped, Vanished
+from collector.store.port import StorageFault, Swapped, Unavailable, Vanished
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.lakes import Lake
+    from tests.support.lakes import Lake
 
 WRITE_FAULTS = [
-    Fault.BEFORE_WRITE,
-    Fault.MID_WRITE,
-    Fault.BEFORE_FSYNC,
-    Fault.BEFORE_RENAME,
-    Fault.AFTER_RENAME,
-    Fault.BEFORE_DIR_FSYNC,
-    Fault.AFTER_WRITE,
+    StorageFault.BEFORE_WRITE,
+    StorageFault.MID_WRITE,
+    StorageFault.BEFORE_FSYNC,
+    StorageFault.BEFORE_RENAME,
+    StorageFault.AFTER_RENAME,
+    StorageFault.BEFORE_DIR_FSYNC,
+    StorageFault.AFTER_WRITE,
 ]
-PLACED = {Fault.AFTER_RENAME, Fault.BEFORE_DIR_FSYNC, Fault.AFTER_WRITE}
+PLACED = {StorageFault.AFTER_RENAME, StorageFault.BEFORE_DIR_FSYNC, StorageFault.AFTER_WRITE}
 
 
 class Killed(BaseException):
     pass
 
 
-def dying_at(point: Fault, error: BaseException) -> Callable[[Fault, str], None]:
-    def hook(now: Fault, _path: str) -> None:
+def dying_at(point: StorageFault, error: BaseException) -> Callable[[StorageFault, str], None]:
+    def hook(now: StorageFault, _path: str) -> None:
         if now is point:
             raise error
 
@@ -64,7 +63,7 @@ def test_what_is_not_there_has_vanished(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("point", WRITE_FAULTS)
-def test_a_death_shows_the_whole_object_or_none(lake: Lake, point: Fault) -> None:
+def test_a_death_shows_the_whole_object_or_none(lake: Lake, point: StorageFault) -> None:
     storage = lake.storage(dying_at(point, Killed()))
     with pytest.raises(Killed):
         storage.write_atomic("a/x.bin", b"12345678")
@@ -75,7 +74,7 @@ def test_a_death_shows_the_whole_object_or_none(lake: Lake, point: Fault) -> Non
 
 
 @pytest.mark.parametrize("point", WRITE_FAULTS)
-def test_a_death_never_harms_the_object_it_replaces(lake: Lake, point: Fault) -> None:
+def test_a_death_never_harms_the_object_it_replaces(lake: Lake, point: StorageFault) -> None:
     lake.storage().write_atomic("a/x.bin", b"old")
     storage = lake.storage(dying_at(point, Killed()))
     with pytest.raises(Killed):
@@ -84,10 +83,10 @@ def test_a_death_never_harms_the_object_it_replaces(lake: Lake, point: Fault) ->
 
 
 @pytest.mark.parametrize("point", WRITE_FAULTS[:4])
-def test_a_full_disk_is_a_store_error_and_leaves_nothing_behind(lake: Lake, point: Fault) -> None:
+def test_a_full_disk_passes_and_leaves_nothing_behind(lake: Lake, point: StorageFault) -> None:
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     storage = lake.storage(dying_at(point, full))
-    with pytest.raises(StoreError, match="No space left"):
+    with pytest.raises(Unavailable, match="No space left"):
         storage.write_atomic("a/x.bin", b"12345678")
     assert lake.everything() == []
 

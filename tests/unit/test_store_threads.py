@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from collector.store.coverage import Covered
 from collector.store.page import Page
 from collector.store.port import Swapped
-from tests.store_bars import BTC, ETH, at, flat, span
+from tests.support.bars import BTC, ETH, at, flat, span
 
 if TYPE_CHECKING:
-    from tests.lakes import Lake
+    from tests.support.lakes import Lake
 
 PAGES = 30
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.store import compaction, part, segment, snapshot
-from tests.store_bars import BTC, at, bars, span
+from tests.support.bars import BTC, at, bars, span
 
 if TYPE_CHECKING:
     from collector.market.interval import Interval
     from collector.store.store import Store
-    from tests.lakes import Lake
+    from tests.support.lakes import Lake
 
 VERSIONS = "binance/BTC-USDT/versions/1m.parquet"
 
