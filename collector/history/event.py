@@ -1,0 +1,140 @@
+"""Events of a network: a confirmed transaction with its inputs, or its removal by a reorg."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from collector.history.pair import Asset, Pair
+from collector.history.refusal import Refused
+from collector.history.uint256 import LIMIT, SCALE, checked
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LATEST_MS = 253_402_300_800_000
+"""The year 10000: a time after that was not in milliseconds."""
+_HASH = re.compile(r"[!-~]{1,200}")
+
+
+class Op(StrEnum):
+    ADD = "a"
+    DELETE = "d"
+
+
+class Side(StrEnum):
+    ASK = "ASK"
+    """The seller gives base."""
+    BID = "BID"
+    """The seller gives quote."""
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalTrade:
+    """One executed input in canonical terms: `price` is quote for one base, times 10^18."""
+
+    pair: Pair
+    side: Side
+    ts: int
+    price: int
+    base: int
+    quote: int
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input as the chain reports it: `price` is buy for one sell, times 10^18."""
+
+    sell: Asset
+    buy: Asset
+    price: int
+    value: int
+    residual: int
+    payout: int
+
+    def document(self) -> dict[str, Any]:
+        """As it is posted, integers as text."""
+        assets = {
+            name: {"net_id": asset.net_id, "token": asset.token}
+            for name, asset in (("sell", self.sell), ("buy", self.buy))
+        }
+        names = ("price", "value", "residual", "payout")
+        return {**assets, **{name: str(getattr(self, name)) for name in names}}
+
+    @property
+    def executed(self) -> int:
+        return self.value - self.residual
+
+    def trade(self, ts: int) -> CanonicalTrade:
+        """Raises Refused when an amount passes 2^256-1."""
+        pair = Pair.between(self.sell, self.buy)
+        bought = self.executed * self.price // SCALE
+        if bought >= LIMIT:
+            raise Refused(f"{self.executed} at {self.price} buys more than 2^256-1")
+        if self.sell == pair.base:
+            return CanonicalTrade(pair, Side.ASK, ts, self.price, self.executed, bought)
+        return CanonicalTrade(
+            pair, Side.BID, ts, SCALE * SCALE // self.price, bought, self.executed
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One transaction added or deleted. `ts` is the transaction's own time in epoch ms."""
+
+    op: Op
+    tx_hash: str
+    ts: int
+    inputs: tuple[Input, ...]
+
+    def document(self) -> dict[str, Any]:
+        """As it is posted: what `parse_event` reads."""
+        return {
+            "op": self.op.value,
+            "tx_hash": self.tx_hash,
+            "ts": self.ts,
+            "inputs": [each.document() for each in self.inputs],
+        }
+
+
+def parse_event(document: Mapping[str, Any]) -> Event:
+    """An event from the form in which it is posted. Raises Refused, saying what is wrong."""
+    op, tx_hash, ts, inputs = (document.get(name) for name in ("op", "tx_hash", "ts", "inputs"))
+    if op not in ("a", "d"):
+        raise Refused(f"op is 'a' or 'd', not {op!r}")
+    if not isinstance(tx_hash, str) or _HASH.fullmatch(tx_hash) is None:
+        raise Refused("tx_hash is 1 to 200 printable ASCII characters")
+    if not isinstance(inputs, list | tuple) or not inputs:
+        raise Refused(f"{tx_hash}: an event has at least one input")
+    when = checked(ts, "ts")
+    if when >= LATEST_MS:
+        raise Refused(f"{tx_hash}: ts is not in epoch milliseconds: {when}")
+    read = tuple(_parse_input(each, at) for at, each in enumerate(inputs))
+    return Event(Op(op), tx_hash, when, read)
+
+
+def _parse_input(document: Any, at: int) -> Input:
+    if not isinstance(document, dict):
+        raise Refused(f"input {at} is not an object")
+    names = ("price", "value", "residual", "payout")
+    price, value, residual, payout = (checked(document.get(name, 0), name) for name in names)
+    if price == 0:
+        raise Refused(f"input {at}: a price is greater than zero")
+    if residual > value:
+        raise Refused(f"input {at}: the residual {residual} is more than the value {value}")
+    if residual and at:
+        raise Refused(f"input {at}: only the first input has a residual")
+    read = Input(_asset(document, "sell"), _asset(document, "buy"), price, value, residual, payout)
+    side, is_side = document.get("side"), read.trade(0).side
+    if side is not None and side != is_side:
+        raise Refused(f"input {at}: selling {read.sell} for {read.buy} is {is_side}, not {side}")
+    return read
+
+
+def _asset(document: Mapping[str, Any], name: str) -> Asset:
+    asset = document.get(name)
+    if not isinstance(asset, dict):
+        raise Refused(f"{name} has a net_id and a token")
+    return Asset.of(asset.get("net_id"), asset.get("token"))
