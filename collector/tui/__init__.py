@@ -1,0 +1,1 @@
+"""`collector watch`: the live terminal viewer. View models are pure; app.py alone knows Textual."""
