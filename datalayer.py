@@ -1,5 +1,12 @@
 """The data layer's public functions, by the name their users import them under."""
 
-from collector.datalayer import DataReader, backfill, missing_report, resample, validate
+from collector.datalayer import (
+    DataReader,
+    TradeReader,
+    backfill,
+    missing_report,
+    resample,
+    validate,
+)
 
-__all__ = ["DataReader", "backfill", "missing_report", "resample", "validate"]
+__all__ = ["DataReader", "TradeReader", "backfill", "missing_report", "resample", "validate"]

@@ -1,6 +1,7 @@
-"""Seed 003's public functions: the verbs of `datalayer` for programs and notebooks.
+"""The public functions of the datalayer specification: the verbs of `datalayer` for programs and
+notebooks.
 
-`exchange` is `api.adapter` of the settings unless it is said. Symbols are written `BTCUSDT` or
+`exchange` is `api.adapter` of the settings unless it is given. Symbols are written `BTCUSDT` or
 `BTC/USDT`, and `["ALL"]` means everything that is stored. Errors are those of `collector.errors`.
 """
 
@@ -10,29 +11,32 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from collector import reader
-from collector.cli.actions import lake
-from collector.cli.actions.backfill import backfill as _backfill
-from collector.cli.actions.tickers import stored_symbols
-from collector.cli.verb import Asked
-from collector.store.store import Store
+from collector import logs, reader
+from collector.operations import lake
+from collector.operations.backfill import backfill as _backfill
+from collector.operations.deployment import Deployment
+from collector.operations.tickers import stored_symbols
+from collector.progress import late_progress, progress_of_jobs
+from collector.reader.place import store_at
+from collector.settings import load
+from collector.store.trades import trade_symbols
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Coroutine, Sequence
     from pathlib import Path
 
     import pandas as pd
 
+    from collector.market.moment import Moment
+    from collector.reader.place import Root
     from collector.reports.validation_report import ValidationReport
-    from collector.store.port import Storage
 
-__all__ = ["DataReader", "backfill", "missing_report", "resample", "validate"]
+__all__ = ["DataReader", "TradeReader", "backfill", "missing_report", "resample", "validate"]
 
 T = TypeVar("T")
 
 
-class DataReader(reader.DataReader):
+class DataReader(reader.CandleReader):
     """The candles of one symbol and timeframe: `DataReader("BTCUSDT", "1m").read(start, end)`.
 
     Exchange and data directory come from the settings unless they are given.
@@ -43,30 +47,41 @@ class DataReader(reader.DataReader):
         symbol: str,
         tf: str,
         exchange: str | None = None,
-        root: str | os.PathLike[str] | Storage | Store | None = None,
+        root: Root | None = None,
     ) -> None:
-        settings = Asked().settings()
-        exchange_id = exchange or settings.api.adapter
-        where = settings.data_root if root is None else root
+        exchange_id, where = _place(exchange, root)
         if "/" not in symbol:
-            store = where if isinstance(where, Store) else Store(where)
-            stored = {each.symbol for each in store.series(exchange_id)}
+            stored = {each.symbol for each in store_at(where).series(exchange_id)}
             [symbol] = stored_symbols([symbol], exchange_id, stored)
         super().__init__(symbol, tf, exchange_id, where)
 
 
+class TradeReader(reader.StoredTrades):
+    """The trades of one symbol: `TradeReader("BTCUSDT").read(start, end)`.
+
+    Exchange and data directory come from the settings unless they are given.
+    """
+
+    def __init__(self, symbol: str, exchange: str | None = None, root: Root | None = None) -> None:
+        exchange_id, where = _place(exchange, root)
+        if "/" not in symbol:
+            stored = set(trade_symbols(store_at(where).storage, exchange_id))
+            [symbol] = stored_symbols([symbol], exchange_id, stored)
+        super().__init__(symbol, exchange_id, where)
+
+
 def backfill(
     symbols: Sequence[str],
-    since: str | None = None,
+    since: Moment | None = None,
     *,
     exchange: str | None = None,
     config: Path | None = None,
 ) -> None:
-    """Loads the 1m history of the symbols up to now; returns when it is there.
+    """Loads the 1m history of the symbols up to now; returns when it is stored.
 
-    Starts a worker for as long as it takes when none is running. Repeat it at will.
+    Starts a worker for as long as it takes when none is running. Safe to repeat.
     """
-    _wait(_backfill(Asked(config=config), symbols, since, exchange))
+    _wait(_backfill(_where(config), symbols, since, exchange, progress_of_jobs))
 
 
 def resample(
@@ -77,7 +92,7 @@ def resample(
     config: Path | None = None,
 ) -> None:
     """Writes longer bars made of the stored minutes."""
-    lake.resampled(Asked(config=config), symbols, tfs, exchange)
+    lake.resampled(_where(config), symbols, tfs, exchange)
 
 
 def validate(
@@ -88,8 +103,10 @@ def validate(
     samples: int | None = None,
     config: Path | None = None,
 ) -> ValidationReport:
-    """Checks the series. `samples` bars of each are compared with the exchange; 0 asks nobody."""
-    return _wait(lake.validated(Asked(config=config), symbols, tfs, exchange, samples))
+    """Checks the series; compares `samples` bars of each with the exchange, none for 0."""
+    where = _where(config)
+    report, _ = _wait(lake.validated(where, symbols, tfs, exchange, samples, late_progress))
+    return report
 
 
 def missing_report(
@@ -100,10 +117,22 @@ def missing_report(
     config: Path | None = None,
 ) -> pd.DataFrame:
     """One row a series, as missing.csv has them; `frame.attrs["summary"]` is the summary."""
-    report = lake.missing(Asked(config=config), symbols, tfs, exchange)
+    report, _ = _wait(lake.missing(_where(config), symbols, tfs, exchange, late_progress))
     frame: pd.DataFrame = report.table().to_pandas()
     frame.attrs["summary"] = report.summary()
     return frame
+
+
+def _place(exchange: str | None, root: Root | None) -> tuple[str, Root]:
+    settings = load()
+    return exchange or settings.api.adapter, settings.data_root if root is None else root
+
+
+def _where(config: Path | None) -> Deployment:
+    """The settings; logs go to standard error, and only what is wrong."""
+    where = Deployment.read(config)
+    logs.configure("WARNING", where.settings.logging.format)
+    return where
 
 
 def _wait(work: Coroutine[Any, Any, T]) -> T:

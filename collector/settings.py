@@ -2,203 +2,76 @@
 
 The file is `--config`, else `./collector.yaml`, else `$COLLECTOR_HOME/collector.yaml`. Names in the
 environment are `COLLECTOR_` and the field, sections joined by two underscores:
-`COLLECTOR_WORKER__CONCURRENCY=16`. Rooms never see this module; they get their own small records.
+`COLLECTOR_WORKER__CONCURRENCY=16`. Other packages do not use this module; they get their own small
+records.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from datetime import UTC, datetime
+import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import yaml
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SecretStr,
-    ValidationError,
-    field_validator,
-    with_config,
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
 )
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from collector.connectors.circuit import CircuitSettings
 from collector.errors import ConfigError
-from collector.market.timeframe import Timeframe
-from collector.secrets import Keyring, checked_reference
+from collector.exchanges.fxcm.settings import FxcmSettings
+from collector.market.calendar.lookup import set_overrides
+from collector.mongo.address import address, password_in
+from collector.secrets import Keyring
+from collector.settings_file import default_file, read_file
+from collector.settings_names import PREFIX, unknown_key, unknown_variables
+from collector.settings_sections import (
+    ApiSettings,
+    ExchangeSettings,
+    GlobalLimitSettings,
+    HistorySettings,
+    LoggingSettings,
+    QualitySettings,
+    ResampleSettings,
+    ServerSettings,
+    StorageSettings,
+    StreamSettings,
+    WorkerSettings,
+)
 from collector.store.address import with_endpoint
 
-
-class Section(BaseModel):
-    """A part of the file. Unknown keys are refused: a misspelt limit must not pass as no limit."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class WindowSettings(Section):
-    unit: Literal["requests", "weight"] = "requests"
-    limit: int = Field(ge=1)
-    period_ms: int = Field(ge=1)
-    priority_reserve: int = Field(default=0, ge=0)
-
-
-@with_config(ConfigDict(extra="forbid"))
-@dataclass(frozen=True)
-class CircuitSection(CircuitSettings):
-    """The circuit gate's settings, checked as the gate itself checks them."""
-
-
-class ExchangeSettings(Section):
-    """A connector to be seeded. What is left out comes from the venue's own figures."""
-
-    rate_limit: int | None = Field(default=None, ge=1)
-    rate_limit_period_ms: int | None = Field(default=None, ge=1)
-    algorithm: Literal["sliding_window", "fixed_window"] | None = None
-    windows: list[WindowSettings] | None = None
-    max_concurrent_jobs: int | None = Field(default=None, ge=1)
-    priority_reserve: int | None = Field(default=None, ge=0)
-    reserve_threshold: float | None = Field(default=None, ge=0, le=1)
-    circuit: CircuitSection | None = None
-    notes: str | None = None
-    key_ref: str | None = None
-    """Where its read-only key is, as `secret://...`; bars are public and need none."""
-
-    @field_validator("key_ref")
-    @classmethod
-    def _is_reference(cls, value: str | None) -> str | None:
-        return None if value is None else checked_reference(value)
-
-
-class StreamSettings(Section):
-    """One configured `{exchange, symbol, timeframe}`; becomes an incremental and a backfill job."""
-
-    exchange: str
-    symbol: str
-    timeframe: str
-    since: datetime | None = None
-    """UTC unless it says otherwise; without it history starts at the first bar."""
-    backfill: bool = True
-
-    @field_validator("timeframe")
-    @classmethod
-    def _is_timeframe(cls, value: str) -> str:
-        return Timeframe.parse(value).name
-
-    @property
-    def since_ms(self) -> int:
-        if self.since is None:
-            return 0
-        date = self.since if self.since.tzinfo else self.since.replace(tzinfo=UTC)
-        return round(date.timestamp() * 1000)
-
-
-class WorkerSettings(Section):
-    concurrency: int = Field(default=100, ge=1, le=1000)
-    exchanges: list[str] = Field(default_factory=list)
-    """Work only for these; empty means all."""
-    lease_ttl_ms: int = Field(default=30_000, ge=300)
-    poll_seconds: float = Field(default=2.0, gt=0)
-    token_patience_seconds: float = Field(default=1.5, ge=0)
-    """A token that comes this soon is waited for in place; for a later one the job steps back."""
-    metrics_host: str = "127.0.0.1"
-    """Any address but loopback needs `api_keys`, as for the API."""
-    metrics_port: int = Field(default=0, ge=0, le=65_535)
-    """0 takes a free one, so that workers of one machine do not collide."""
-
-
-class GlobalLimitSettings(Section):
-    """The optional limiter over all exchanges together, for the sake of our own machines."""
-
-    rate_limit: int = Field(ge=1)
-    rate_limit_period_ms: int = Field(default=1000, ge=1)
-
-
-class ServerSettings(Section):
-    """Where the API listens. Any address but loopback needs `api_keys`."""
-
-    host: str = "127.0.0.1"
-    port: int = Field(default=8000, ge=0, le=65_535)
-    """0 takes a free one."""
-
-
-class ApiSettings(Section):
-    """The exchange that `datalayer` works with, by the names of its own settings."""
-
-    adapter: str = "bybit"
-    base_url: str | None = None
-    """Where its requests go; `exchange_urls` wins."""
-    read_only_keys_ref: str | None = None
-    """`key_ref` of the adapter, which wins."""
-    timeout_s: float = Field(default=10.0, gt=0, le=600)
-    max_retries: int = Field(default=5, ge=1)
-    """Failures in a row after which `datalayer backfill` gives up; the job itself does not."""
-    max_concurrent: int | None = Field(default=None, ge=1)
-    """`max_concurrent_jobs` of a connector that `datalayer backfill` makes."""
-    page_size: int | None = Field(default=None, ge=1)
-    """Bars asked for at a time; never more than the exchange gives."""
-
-    @field_validator("read_only_keys_ref")
-    @classmethod
-    def _is_reference(cls, value: str | None) -> str | None:
-        return None if value is None else checked_reference(value)
-
-    @property
-    def timeout_ms(self) -> int:
-        return round(self.timeout_s * 1000)
-
-    @property
-    def page_sizes(self) -> dict[str, int]:
-        return {} if self.page_size is None else {self.adapter: self.page_size}
-
-
-class StorageSettings(Section):
-    base_dir: str | None = None
-    """The same as `data`, which wins."""
-    compression: Literal["zstd"] = "zstd"
-    tail_days: int = Field(default=14, ge=1)
-
-
-class ResampleSettings(Section):
-    tfs: list[str] = Field(default_factory=lambda: ["5m", "15m", "1h"])
-    strict_gaps: bool = True
-    """A window that lacks a minute and does not say so fails `datalayer validate`."""
-
-    @field_validator("tfs")
-    @classmethod
-    def _are_timeframes(cls, value: list[str]) -> list[str]:
-        return [Timeframe.parse(name).name for name in value]
-
-
-class QualitySettings(Section):
-    max_gap_pct: float = Field(default=0.0001, ge=0, le=1)
-    """The share of a series that may be missing; 0.0001 is 0.01%."""
-    gap_recovery_days: int = Field(default=7, ge=0)
-    """Gaps younger than this are asked for again."""
-    sanity_check_samples: int = Field(default=200, ge=0)
-    """Bars of each series that `datalayer validate` compares with the exchange."""
-
-
-class LoggingSettings(Section):
-    level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = "INFO"
-    format: Literal["auto", "text", "json"] = "auto"
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 
 class Settings(BaseSettings):
-    """Everything one can set."""
+    """All settings."""
 
     model_config = SettingsConfigDict(
-        env_prefix="COLLECTOR_", env_nested_delimiter="__", extra="forbid", frozen=True
+        env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
     )
 
     home: Path = Field(default_factory=lambda: Path.home() / ".local" / "share" / "collector")
     mongo_uri: str | None = None
+    mongo_user: str | None = None
+    mongo_password: SecretStr | None = None
+    """Any characters, nothing encoded; `mongo_uri` then names no user."""
+    mongo_password_file: Path | None = None
+    mongo_patience_seconds: float = Field(default=60.0, ge=0)
+    """How long `collector migrate` waits for a primary. Workers and the API wait without end."""
     mongo_db: str = "collector"
     data: str | None = None
     s3_endpoint: str | None = None
     """The server of an `s3://` in `data`, when it is not Amazon's own."""
+    url: str | None = None
+    """The API that `collector watch` shows. Default: the one on this machine."""
+    token: SecretStr | None = None
+    """The key for it."""
+    redis_url: SecretStr | None = None
+    """With it, bars, price snapshots, heartbeat and market status are published to Redis too."""
     exchange_urls: dict[str, str] = Field(default_factory=dict)
     exchanges: dict[str, ExchangeSettings] = Field(default_factory=dict)
     streams: list[StreamSettings] = Field(default_factory=list)
@@ -207,10 +80,13 @@ class Settings(BaseSettings):
     api_keys: SecretStr | None = None
     """`role:sha256hex,...`; the keys themselves are stored nowhere."""
     global_limit: GlobalLimitSettings | None = None
+    fxcm: FxcmSettings | None = None
+    """FXCM's account, budget and calendar; its own defaults hold without the section."""
     api: ApiSettings = Field(default_factory=ApiSettings)
     storage: StorageSettings = Field(default_factory=StorageSettings)
     resample: ResampleSettings = Field(default_factory=ResampleSettings)
     quality: QualitySettings = Field(default_factory=QualitySettings)
+    history: HistorySettings = Field(default_factory=HistorySettings)
     logging: LoggingSettings = Field(default_factory=LoggingSettings)
 
     @classmethod
@@ -225,10 +101,58 @@ class Settings(BaseSettings):
         """Environment wins over the file, whose content arrives as arguments."""
         return env_settings, init_settings
 
+    @field_validator(
+        "mongo_uri",
+        "mongo_user",
+        "mongo_password",
+        "mongo_password_file",
+        "redis_url",
+        "url",
+        "token",
+        mode="before",
+    )
+    @classmethod
+    def _empty_is_none(cls, value: Any) -> Any:
+        return value or None
+
+    @field_validator("redis_url")
+    @classmethod
+    def _is_redis(cls, value: SecretStr | None) -> SecretStr | None:
+        known = ("redis://", "rediss://", "unix://")
+        if value is not None and not value.get_secret_value().startswith(known):
+            raise ValueError("an address such as redis://127.0.0.1:6379/0 is needed")
+        return value
+
+    @field_validator("streams")
+    @classmethod
+    def _are_named_once(cls, value: list[StreamSettings]) -> list[StreamSettings]:
+        first: dict[tuple[str, str, str], int] = {}
+        for at, stream in enumerate(value):
+            key = (stream.exchange, stream.symbol, stream.timeframe)
+            if first.setdefault(key, at) != at:
+                raise ValueError(f"{' '.join(key)} stands twice, as {first[key]} and as {at}")
+        return value
+
     @field_validator("home")
     @classmethod
     def _expanded(cls, value: Path) -> Path:
         return value.expanduser()
+
+    @property
+    def mongo_address(self) -> str | None:
+        """`mongo_uri` with user and password in it; None means the embedded MongoDB.
+
+        Reads the password's file. ConfigError when the parts do not fit together.
+        """
+        file, given = self.mongo_password_file, self.mongo_password
+        if file is not None and given is not None:
+            raise ConfigError("mongo_password and mongo_password_file: give one of them")
+        if self.mongo_uri is None:
+            if self.mongo_user or file or given:
+                raise ConfigError("mongo_user and its password need a mongo_uri")
+            return None
+        secret = given.get_secret_value() if given else None
+        return address(self.mongo_uri, self.mongo_user, password_in(file) if file else secret)
 
     @property
     def data_root(self) -> str:
@@ -242,6 +166,16 @@ class Settings(BaseSettings):
         return {**own, **self.exchange_urls}
 
     @property
+    def snap_intervals(self) -> dict[str, float]:
+        """Seconds between snapshots of live prices, by exchange, where it is configured."""
+        fxcm = {} if self.fxcm is None else {"fxcm": self.fxcm.stream.price_snap_interval_seconds}
+        return fxcm | {
+            exchange_id: given.price_stream.price_snap_interval_seconds
+            for exchange_id, given in self.exchanges.items()
+            if "price_snap_interval_seconds" in given.price_stream.model_fields_set
+        }
+
+    @property
     def keyring(self) -> Keyring:
         """Which exchange has which key: `key_ref`, and `api.read_only_keys_ref` of the adapter."""
         named = {self.api.adapter: self.api.read_only_keys_ref} | {
@@ -251,35 +185,34 @@ class Settings(BaseSettings):
 
 
 def load(config: Path | None = None) -> Settings:
-    """Reads file and environment. Raises ConfigError with one line per mistake."""
-    path = config or _default_file()
-    content = _read(path) if path else {}
+    """Reads file and environment. Raises ConfigError with one line per mistake.
+
+    Calendars of this process follow the settings that were loaded last.
+    """
+    path = config or default_file()
+    content = read_file(path) if path else {}
+    unknown = unknown_variables(Settings, os.environ)
+    if unknown:
+        raise ConfigError("the environment: " + "; ".join(unknown))
     try:
-        return Settings(**content)
+        settings = Settings(**content)
+    except SettingsError as error:
+        raise ConfigError(f"the environment: {_broken_variable(error)}") from None
     except ValidationError as error:
         where = str(path) if path else "the environment"
-        lines = [
-            f"{'.'.join(str(part) for part in issue['loc'])}: {issue['msg']}"
-            for issue in error.errors()
-        ]
-        raise ConfigError(f"{where}: " + "; ".join(lines)) from error
+        raise ConfigError(f"{where}: " + "; ".join(map(_complaint, error.errors()))) from error
+    set_overrides({} if settings.fxcm is None else {"fxcm": settings.fxcm.overrides})
+    return settings
 
 
-def _default_file() -> Path | None:
-    home = Path(os.environ.get("COLLECTOR_HOME") or Path.home() / ".local" / "share" / "collector")
-    candidates = (Path("collector.yaml"), home / "collector.yaml")
-    return next((path for path in candidates if path.is_file()), None)
+def _complaint(issue: ErrorDetails) -> str:
+    if issue["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return unknown_key(Settings, issue["loc"])
+    return f"{'.'.join(str(part) for part in issue['loc'])}: {issue['msg']}"
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {error}") from error
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path} must hold keys and values, not a {type(content).__name__}")
-    return content
+def _broken_variable(error: SettingsError) -> str:
+    """The name of the variable, and what is wrong; its value may be a secret."""
+    field = re.search(r'field "(\w+)"', str(error))
+    why = f"not JSON: {error.__cause__}" if error.__cause__ else str(error)
+    return why if field is None else f"{PREFIX}{field[1].upper()} (or a part of it): {why}"

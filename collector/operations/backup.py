@@ -1,0 +1,138 @@
+"""A backup of the database and the lake, made while everything runs.
+
+The database is copied first, as of one moment, and the files after it: so the files hold at least
+what the cursors claim. `backup.json` is written last; a backup without it is not complete.
+
+    {target}/backup.json                what is in it, with a digest of every file
+    {target}/database/{collection}.bson
+    {target}/lake/...                   the files of the lake, under their own names
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from collector.errors import ConfigError
+from collector.mongo.dump import DumpedCollection, dump
+from collector.mongo.schema import VERSION
+from collector.operations.opened_database import opened_database
+from collector.store.address import in_object_store
+from collector.store.lake_copy import copy_lake, files_below
+from collector.store.port import Corrupt, Vanished
+from collector.store.root import storage_at
+from collector.store.signature import build_signature
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import BinaryIO
+
+    from collector.mongo.client import Database
+    from collector.operations.deployment import Deployment
+    from collector.store.port import Storage
+
+MANIFEST = "backup.json"
+LAKE = "lake/"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BackupManifest:
+    """What a complete backup holds."""
+
+    schema: int
+    taken_ms: int
+    build_signature: str
+    collections: Sequence[DumpedCollection]
+    files: Mapping[str, str]
+    """The digest of every file by its path in the backup."""
+
+    def encode(self) -> bytes:
+        return orjson.dumps(
+            {"format": FORMAT, **asdict(self)},
+            option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
+        )
+
+    @classmethod
+    def read(cls, storage: Storage, place: str) -> BackupManifest:
+        """Raises ConfigError when there is no complete backup."""
+        try:
+            record = orjson.loads(storage.read(MANIFEST))
+        except Vanished:
+            raise ConfigError(f"{place} has no {MANIFEST}: it is no complete backup") from None
+        except ValueError as error:
+            raise Corrupt(MANIFEST, error) from None
+        if record["format"] != FORMAT:
+            raise ConfigError(f"{place} has format {record['format']}, this program reads {FORMAT}")
+        collections = [DumpedCollection(**each) for each in record["collections"]]
+        return cls(
+            record["schema"],
+            record["taken_ms"],
+            record["build_signature"],
+            collections,
+            record["files"],
+        )
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        return {
+            "schema": self.schema,
+            "taken_ms": self.taken_ms,
+            "documents": sum(each.documents for each in self.collections),
+            "files": sum(path.startswith(LAKE) for path in self.files),
+        }
+
+
+def collection_path(name: str) -> str:
+    return f"database/{name}.bson"
+
+
+async def back_up(where: Deployment, place: str) -> BackupManifest:
+    """Copies the database and the lake to a folder, or to `s3://bucket/prefix`, that is empty."""
+    root = where.settings.data_root
+    _check_apart(place, root)
+    target = storage_at(place)
+    if await asyncio.to_thread(_holds_files, target):
+        raise ConfigError(f"{place} is not empty: a backup needs a place of its own")
+    async with opened_database(where, "backup") as database:
+        return await backed_up(database, storage_at(root), target)
+
+
+async def backed_up(database: Database, lake: Storage, target: Storage) -> BackupManifest:
+    """The same between open storages."""
+    files: dict[str, str] = {}
+
+    @contextmanager
+    def opened(name: str) -> Iterator[BinaryIO]:
+        path = collection_path(name)
+        with target.draft(path) as draft:
+            yield draft.sink
+            draft.finish()
+            files[path] = draft.sha256()
+            draft.commit(None)
+
+    taken_ms = await database.now_ms()
+    collections = await dump(database, opened)
+    copied = await asyncio.to_thread(copy_lake, lake, target, LAKE)
+    files |= {f"{LAKE}{path}": digest for path, digest in copied.items()}
+    manifest = BackupManifest(VERSION, taken_ms, build_signature(), collections, files)
+    await asyncio.to_thread(target.write_atomic, MANIFEST, manifest.encode())
+    return manifest
+
+
+def _holds_files(storage: Storage) -> bool:
+    return next(files_below(storage), None) is not None
+
+
+def _check_apart(place: str, root: str) -> None:
+    """Refuses a folder inside the lake: the files there would be taken for the lake's own."""
+    if in_object_store(place) or in_object_store(root):
+        return
+    target, lake = Path(place).absolute(), Path(root).absolute()
+    if target == lake or lake in target.parents or target in lake.parents:
+        raise ConfigError(f"{target} and the lake {lake} must not lie inside one another")

@@ -1,0 +1,75 @@
+"""Accepts events of a network, and wakes the job that applies them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collector import logs
+from collector.errors import InvalidInput
+from collector.history.inbox import EventInbox
+from collector.history.known_trades import LedgerLookup
+from collector.jobs import types
+from collector.jobs.job import JobSpec
+from collector.jobs.network import place_of
+from collector.jobs.queue import JobQueue
+from collector.jobs.waking import wake
+from collector.market.near import near
+
+if TYPE_CHECKING:
+    from collector.history.inbox import Receipt
+    from collector.history.sources import EventSource
+    from collector.history.terms import HistoryTerms
+    from collector.mongo.client import Database
+    from collector.store.store import Store
+
+_log = logs.get("collector.history")
+
+
+def check_network(network: str, terms: HistoryTerms) -> str:
+    """The network itself. InvalidInput names similar ones."""
+    if network in terms.networks:
+        return network
+    like = near(network, terms.networks)
+    reason = f"there is no network {network!r}"
+    if not like:
+        reason += f"; `history.networks` has {', '.join(terms.networks) or 'none'}"
+    raise InvalidInput("network", "unknown_network", reason, like)
+
+
+class EventIntake:
+    """Accepts events for the networks in the settings."""
+
+    def __init__(self, database: Database, store: Store, terms: HistoryTerms) -> None:
+        self._database = database
+        self._terms = terms
+        self._lookups = {
+            network: LedgerLookup(store.storage, network, bucket_sec=terms.bucket_sec)
+            for network in terms.networks
+        }
+
+    async def take(self, network: str, source: EventSource) -> Receipt:
+        """Gives the source's events their sequences. They are durable when it returns."""
+        lookup = self._lookups[check_network(network, self._terms)]
+        events = source.events()
+        receipt = await EventInbox(self._database, network).put(events, lookup.known)
+        if receipt.accepted:
+            await wake(self._database, apply_job(network))
+        _log.debug(
+            "history_events_taken",
+            network=network,
+            sequence=receipt.sequence,
+            accepted=receipt.accepted,
+            duplicates=receipt.duplicates,
+        )
+        return receipt
+
+
+def apply_job(network: str) -> JobSpec:
+    """The job that applies a network's events."""
+    return JobSpec(place_of(network), types.HISTORY_APPLY.name)
+
+
+async def ensure_apply_jobs(database: Database, terms: HistoryTerms) -> None:
+    """Every network has its job, also one that waits for no events but for longer buckets."""
+    for network in terms.networks:
+        await JobQueue(database).add(apply_job(network))

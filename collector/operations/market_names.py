@@ -1,0 +1,108 @@
+"""Whether symbols and timeframes exist, as far as an exchange's markets are known."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from typing import TYPE_CHECKING
+
+from collector.errors import InvalidInput
+from collector.exchanges.mistaken import mistaken_symbol, served_timeframes, without_bars
+from collector.market.near import near
+from collector.market.symbol import symbol_to_name
+from collector.market.timeframe import Timeframe
+from collector.markets.book import MarketBook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from collector.mongo.client import Database, Document
+
+_SUGGESTIONS = 3
+_CLOSE_ENOUGH = 0.4
+
+
+class MarketNames:
+    """Checks against the book of markets. Sends no request."""
+
+    def __init__(self, database: Database) -> None:
+        self._book = MarketBook(database)
+
+    async def check_series(
+        self,
+        exchange_id: str,
+        symbols: Iterable[str],
+        timeframes: Sequence[str],
+        *,
+        fields: tuple[str, str] = ("symbol", "timeframe"),
+    ) -> bool:
+        """Refuses a symbol or timeframe that the exchange does not have.
+
+        False when its markets were never loaded. `fields` are the names of the two in the request.
+        """
+        for symbol in symbols:
+            market = await self.market(exchange_id, symbol, field=fields[0])
+            offered = tuple((market or {}).get("timeframes") or ())
+            if market is None:
+                # An import, which takes too long to block other tasks of the process.
+                offered = await asyncio.to_thread(served_timeframes, exchange_id)
+            for name in timeframes:
+                check_timeframe(name, offered, field=fields[1])
+            if market is None:
+                return False
+        return True
+
+    async def market(self, exchange_id: str, symbol: str, *, field: str) -> Document | None:
+        """The symbol's market; None when the exchange's markets are not known.
+
+        InvalidInput when they are and it is not among them.
+        """
+        mistake = mistaken_symbol(exchange_id, symbol)
+        if mistake is not None:
+            raise InvalidInput(field, mistake.code, mistake.reason, mistake.instead)
+        try:
+            symbol_to_name(symbol)
+        except ValueError as error:
+            raise InvalidInput(field, "unknown_symbol", str(error)) from None
+        market = await self._book.find(exchange_id, symbol)
+        if market is not None:
+            return market
+        symbols = await self.symbols(exchange_id)
+        if not symbols:
+            return None
+        # They may have been loaded since the first lookup.
+        market = await self._book.find(exchange_id, symbol)
+        if market is None:
+            like = await asyncio.to_thread(near, symbol, symbols)
+            raise InvalidInput(field, "unknown_symbol", f"{exchange_id} has no {symbol!r}", like)
+        return market
+
+    async def symbols(self, exchange_id: str) -> list[str]:
+        """What the exchange is known to list; empty when its markets are not known."""
+        return await self._book.symbols(exchange_id)
+
+
+async def check_bars(exchange_id: str) -> None:
+    """Refuses an exchange that serves no bars."""
+    # This may need an import, which takes too long to block other tasks of the process.
+    mistake = await asyncio.to_thread(without_bars, exchange_id)
+    if mistake is not None:
+        raise InvalidInput("exchange_id", mistake.code, mistake.reason)
+
+
+def known_timeframe(name: str, field: str = "timeframe") -> Timeframe:
+    """The timeframe of that name, whether or not an exchange has it."""
+    try:
+        return Timeframe.parse(name)
+    except ValueError as error:
+        raise InvalidInput(field, "unknown_timeframe", str(error)) from None
+
+
+def check_timeframe(name: str, offered: Sequence[str] = (), *, field: str = "timeframe") -> str:
+    """The timeframe as it is stored. `offered` is what an exchange has, when that is known."""
+    found = known_timeframe(name, field).name
+    if offered and found not in offered:
+        like = difflib.get_close_matches(name, offered, n=_SUGGESTIONS, cutoff=_CLOSE_ENOUGH)
+        reason = f"the exchange has no timeframe {name!r}; it has {', '.join(offered)}"
+        raise InvalidInput(field, "unknown_timeframe", reason, like)
+    return found
