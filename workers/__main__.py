@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import sys
 from pathlib import Path
 
 import uvloop
 
+import workers.seldom_garbage
 import workers.small_memory
-import workers.without_pandas  # noqa: F401
+import workers.without_unused  # noqa: F401
 from collector import logs
+from collector.cli.failures import report
 from collector.errors import CollectorError
 from collector.mongo.location import mongodb
 from collector.settings import Settings, load
 from workers.main import Options, work
+from workers.seldom_garbage import look_seldom
 
 
 def _positive(text: str) -> int:
@@ -25,19 +27,8 @@ def _positive(text: str) -> int:
     return number
 
 
-def calm_the_collector() -> None:
-    """Lets Python look for cyclic garbage seldom, and never among what the imports made.
-
-    A page is thousands of short-lived numbers; looking through everything alive after every few
-    hundred of them took a quarter of a backfill's time.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
-
-
 async def run(settings: Settings, options: Options) -> None:
-    async with mongodb(settings.mongo_uri, settings.home, "worker") as uri:
+    async with mongodb(settings.mongo_address, settings.home, "worker") as uri:
         await work(settings, uri, options)
 
 
@@ -56,11 +47,10 @@ def main() -> int:
         settings = load(arguments.config)
         logs.configure(settings.logging.level, settings.logging.format)
         options = Options(arguments.concurrency, arguments.exchange, arguments.until_idle)
-        calm_the_collector()
+        look_seldom()
         uvloop.run(run(settings, options))
     except CollectorError as error:
-        print(f"{error.exit_name}: {error}", file=sys.stderr)
-        return error.exit_code
+        return report(error)
     return 0
 
 

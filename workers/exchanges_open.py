@@ -1,10 +1,12 @@
-"""Which exchanges may run: not paused, not blocked, budget left."""
+"""Which exchanges may run: not paused, not blocked, budget left. Networks always may."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector.connectors.registry import ConnectorRegistry
+from collector.jobs.network import MOST_JOBS, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +19,27 @@ if TYPE_CHECKING:
 REFRESH_SECONDS = 2.0
 
 
+@dataclass(frozen=True, slots=True)
+class JobPlace:
+    """Where jobs may run now, an exchange or a network, and how many at a time in all workers."""
+
+    exchange_id: str
+    most_jobs: int | None
+    connector: Connector | None = None
+    """The exchange's; None for a network."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRound:
+    """One look at the exchanges."""
+
+    running: Sequence[JobPlace]
+    opens_in: float | None
+    """Seconds until a closed one opens; None when none will by itself."""
+    contenders: frozenset[str]
+    """Those that run, and those that only wait for their budget: all of them want slots."""
+
+
 class OpenExchanges:
     """A picture of the connectors, at most seconds old. The limiter has the last word."""
 
@@ -27,6 +50,7 @@ class OpenExchanges:
         clock: Clock,
         *,
         only: Sequence[str] = (),
+        networks: Sequence[str] = (),
         early_seconds: float = 0.0,
     ) -> None:
         self._registry = ConnectorRegistry(database)
@@ -34,13 +58,15 @@ class OpenExchanges:
         self._limiter = limiter
         self._clock = clock
         self._only = frozenset(only)
+        places = [place_of(network) for network in networks]
+        self._networks = [JobPlace(each, MOST_JOBS) for each in places if not only or each in only]
         self._early_seconds = early_seconds
         self._connectors: list[Connector] = []
         self._read_at = float("-inf")
         self._turn = 0
 
     async def refresh(self, *, now: bool = False) -> None:
-        """Reads the connectors again, when the picture is old or somebody says it changed."""
+        """Reads the connectors again, when the copy is old or a change was reported."""
         moment = self._clock.monotonic()
         if not now and moment - self._read_at < REFRESH_SECONDS:
             return
@@ -54,18 +80,27 @@ class OpenExchanges:
     @property
     def exchange_ids(self) -> list[str]:
         """All of them, open or not."""
-        return [connector.exchange_id for connector in self._connectors]
+        connectors = [connector.exchange_id for connector in self._connectors]
+        return [*connectors, *(each.exchange_id for each in self._networks)]
 
-    def in_turn(self) -> tuple[list[Connector], float | None]:
+    def is_wanted(self, exchange_id: str) -> bool:
+        """Whether it has a connector that is not paused."""
+        now_ms = self._server_clock.now_ms()
+        for connector in self._connectors:
+            if connector.exchange_id == exchange_id:
+                stopped = connector.stopped(now_ms)
+                return stopped is None or stopped.reason not in ("paused", "deleted")
+        return False
+
+    def in_turn(self) -> OpenRound:
         """Those that may run, each call beginning with another one; and when the next opens.
 
-        The second value is in seconds, None when no closed exchange will open by itself. Both
-        come from one look at the clock: an exchange that opens between two looks would be in
-        neither answer, and the worker would sleep through it.
+        Both come from one look at the clock: an exchange that opens between two looks would be in
+        neither, and the worker would sleep through it.
         """
         self._turn += 1
         now_ms, moment = self._server_clock.now_ms(), self._clock.monotonic()
-        running, waits = [], []
+        running, waits, spent = list(self._networks), [], []
         for connector in self._connectors:
             stopped = connector.stopped(now_ms)
             exhausted_until = self._limiter.exhausted_until(connector.exchange_id)
@@ -74,7 +109,13 @@ class OpenExchanges:
                 waits.append((stopped.retry_at_ms - now_ms) / 1000)
             elif exhausted > 0:
                 waits.append(exhausted)
+                spent.append(connector.exchange_id)
             else:
-                running.append(connector)
+                most_jobs = connector.limits.max_concurrent_jobs
+                running.append(JobPlace(connector.exchange_id, most_jobs, connector))
         first = self._turn % len(running) if running else 0
-        return running[first:] + running[:first], min(waits, default=None)
+        return OpenRound(
+            running=running[first:] + running[:first],
+            opens_in=min(waits, default=None),
+            contenders=frozenset([*(each.exchange_id for each in running), *spent]),
+        )

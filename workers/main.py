@@ -7,32 +7,46 @@ import os
 import signal
 import socket
 import uuid
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector import logs
 from collector.clock import SystemClock
 from collector.connectors.limiter import Limiter
-from collector.connectors.ticker_board import TickerBoard
+from collector.connectors.session_lease import SessionTerms
+from collector.durations import HOUR_MS
+from collector.exchanges.fxcm.settings import FxcmStreamSettings
+from collector.history.terms import HistoryTerms
+from collector.jobs import types
 from collector.jobs.freezing import Freezing
-from collector.jobs.lease import LeaseTerms
-from collector.jobs.queue import JobQueue
 from collector.keys import ApiKeys
+from collector.lease_terms import LeaseTerms
 from collector.market.timeframe import Timeframe
+from collector.markets.tickers import TickerBoard
 from collector.mongo.client import Database
 from collector.mongo.schema import require_current
+from collector.mongo.schema_watch import leaving_newer_schema
+from collector.operations.exchange_access import ExchangeAccess
+from collector.operations.history_events import EventIntake, ensure_apply_jobs
+from collector.operations.wishes import WishKeeper
+from collector.publication.opening import publication
 from collector.reports.gap_rule import MAX_GAP_PCT
 from collector.reports.source_check import SAMPLES
 from collector.reports.source_reports import SourceReports
 from collector.store.copies import Copies
 from collector.store.store import Store
-from workers.handlers.backfill import Backfill, GapBackfill
-from workers.handlers.count import count
+from collector.streams.live_board import LiveBoard
+from collector.streams.tick_health import PollBounds
+from workers.handlers.backfill import Backfill
 from workers.handlers.from_trades import FromTrades
+from workers.handlers.gap_backfill import GapBackfill
 from workers.handlers.gap_scan import GapScan
+from workers.handlers.history_apply import HistoryApply
 from workers.handlers.incremental import Incremental
 from workers.handlers.listings import Listings
 from workers.handlers.markets import MarketsRefresh
+from workers.handlers.price_stream import PriceStream, elsewhere, no_context
 from workers.handlers.registry import HandlerRegistry
 from workers.handlers.tickers import TickersSnapshot
 from workers.handlers.trades import TradesIncremental
@@ -40,12 +54,16 @@ from workers.handlers.upkeep import Compact, FullScan, TailRefresh
 from workers.handlers.verify_source import VerifySource
 from workers.metrics_port import metrics_port
 from workers.runtime import Worker, WorkerConfig
+from workers.session_keeper import SessionKeeper
+from workers.tries import Tries
 from workers.venues import Venues
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
+    from collector.publication.publisher import RedisPublisher
     from collector.settings import Settings
+    from collector.streams.publisher import Publisher
 
 _log = logs.get("workers")
 
@@ -66,9 +84,14 @@ async def work(settings: Settings, uri: str, options: Options) -> None:
         worker_id=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
         concurrency=options.concurrency or settings.worker.concurrency,
         exchanges=options.exchanges or settings.worker.exchanges,
+        networks=settings.history.networks,
         poll_seconds=settings.worker.poll_seconds,
         patience=settings.worker.token_patience_seconds,
+        tries=Tries(settings.api.max_retries),
+        lasting_after_ms=round(settings.worker.lasting_after_hours * HOUR_MS),
         until_idle=options.until_idle,
+        keep_deleted_days=settings.worker.keep_deleted_days,
+        data_root=settings.data_root,
     )
     secret = settings.api_keys
     keys = ApiKeys.parse(secret.get_secret_value() if secret else None)
@@ -79,7 +102,15 @@ async def work(settings: Settings, uri: str, options: Options) -> None:
     ):
         await database.reach()
         await require_current(database)
+        await ensure_apply_jobs(database, settings.history.terms)
         store = Store(settings.data_root, copies=_copies(settings))
+        sessions = SessionKeeper(
+            database,
+            config.worker_id,
+            SystemClock(),
+            lacking=ExchangeAccess.of(settings, database, limiter, config.patience).lacking,
+            terms=SessionTerms(settings.worker.lease_ttl_ms, settings.worker.session_logout_ms),
+        )
         venues = Venues(
             database,
             limiter,
@@ -90,8 +121,11 @@ async def work(settings: Settings, uri: str, options: Options) -> None:
             timeout_ms=settings.api.timeout_ms,
             page_sizes=settings.api.page_sizes,
             keyring=settings.keyring,
+            sessions=sessions,
+            sections={"fxcm": settings.fxcm},
         )
-        async with venues:
+        # Exchanges are closed first, so that a session is logged out when its lease is freed.
+        async with publishing(settings, database, store) as publisher, sessions, venues:
             worker = Worker(
                 database,
                 limiter,
@@ -102,10 +136,17 @@ async def work(settings: Settings, uri: str, options: Options) -> None:
                     recovery_days=settings.quality.gap_recovery_days,
                     max_gap_pct=settings.quality.max_gap_pct,
                     samples=settings.quality.sanity_check_samples,
+                    history=settings.history.terms,
+                    publisher=publisher,
+                    snap_intervals=settings.snap_intervals,
+                    poll_bounds=_poll_bounds(settings),
+                    until_idle=options.until_idle,
                 ),
                 config,
                 terms=LeaseTerms(settings.worker.lease_ttl_ms),
                 metrics_address=figures,
+                sessions=sessions,
+                wishes=WishKeeper(database, store.storage),
             )
             drain_on_signals(worker)
             _log.info(
@@ -114,13 +155,41 @@ async def work(settings: Settings, uri: str, options: Options) -> None:
                 concurrency=config.concurrency,
                 metrics=figures,
             )
-            await worker.run()
+            async with leaving_newer_schema(database, worker.drain):
+                await worker.run()
         _log.info("worker_stopped", worker=config.worker_id)
+
+
+@asynccontextmanager
+async def publishing(
+    settings: Settings, database: Database, store: Store
+) -> AsyncIterator[RedisPublisher | None]:
+    """The publication to Redis, None when no Redis is configured."""
+    if settings.redis_url is None:
+        yield None
+        return
+    stream = settings.fxcm.stream if settings.fxcm else FxcmStreamSettings()
+    async with publication(
+        settings.redis_url,
+        database,
+        store,
+        backoff=stream.backoff.redis,
+        async_supervisor=stream.async_supervisor,
+    ) as publisher:
+        yield publisher
 
 
 def _copies(settings: Settings) -> Copies:
     longer = tuple(Timeframe.parse(name) for name in settings.resample.tfs)
     return Copies(longer, settings.storage.tail_days)
+
+
+def _poll_bounds(settings: Settings) -> dict[str, PollBounds]:
+    """FXCM's own, where it is configured."""
+    if settings.fxcm is None:
+        return {}
+    stream = settings.fxcm.stream
+    return {"fxcm": PollBounds(stream.poll_seconds_m1, stream.poll_seconds_m5)}
 
 
 def all_handlers(
@@ -131,26 +200,44 @@ def all_handlers(
     recovery_days: int = 7,
     max_gap_pct: float = MAX_GAP_PCT,
     samples: int = SAMPLES,
+    history: HistoryTerms | None = None,
+    snap_intervals: Mapping[str, float] | None = None,
+    poll_bounds: Mapping[str, PollBounds] | None = None,
+    publisher: RedisPublisher | None = None,
+    until_idle: bool = False,
 ) -> HandlerRegistry:
-    """Every type of job this program can run."""
-    queue = JobQueue(database)
-    gaps = GapScan(store, queue, database.server_clock, recovery_days)
-    listings = Listings(venues, queue, Freezing(database))
+    """Every type of job this program can run. Without a `publisher` nothing goes to Redis."""
+    publishers: list[Publisher] = [LiveBoard(database)]
+    if publisher is not None:
+        publishers.append(publisher)
+    stream = PriceStream(
+        venues,
+        database,
+        publishers,
+        intervals=snap_intervals or {},
+        context=no_context if publisher is None else publisher.heartbeat_context,
+        bounds=poll_bounds or {},
+    )
+    gaps = GapScan(store, database, recovery_days)
+    terms = history or HistoryTerms()
+    intake = EventIntake(database, store, terms)
+    listings = Listings(venues, database, Freezing(database))
     return HandlerRegistry(
         {
-            "compact": Compact(store, gaps, max_gap_pct),
-            "count": count,
-            "full_scan": FullScan(store, gaps, max_gap_pct),
-            "gap_scan": gaps,
-            "tail_refresh": TailRefresh(store),
-            "markets_refresh": MarketsRefresh(venues, listings),
-            "ohlcv_incremental": Incremental(venues),
-            "ohlcv_backfill": Backfill(venues, gaps),
-            "ohlcv_from_trades": FromTrades(venues),
-            "gap_backfill": GapBackfill(venues),
-            "tickers_snapshot": TickersSnapshot(venues, TickerBoard(database)),
-            "trades_incremental": TradesIncremental(venues),
-            "verify_source": VerifySource(venues, store, SourceReports(database), samples),
+            types.COMPACT.name: Compact(store, gaps, max_gap_pct),
+            types.FULL_SCAN.name: FullScan(store, gaps, max_gap_pct),
+            types.GAP_SCAN.name: gaps,
+            types.HISTORY_APPLY.name: HistoryApply(database, store, terms),
+            types.TAIL_REFRESH.name: TailRefresh(store),
+            types.MARKETS_REFRESH.name: MarketsRefresh(venues, listings),
+            types.OHLCV_INCREMENTAL.name: Incremental(venues, publisher=publisher),
+            types.OHLCV_BACKFILL.name: Backfill(venues, gaps),
+            types.OHLCV_FROM_TRADES.name: FromTrades(venues),
+            types.GAP_BACKFILL.name: GapBackfill(venues),
+            types.PRICE_STREAM.name: elsewhere if until_idle else stream,
+            types.TICKERS_SNAPSHOT.name: TickersSnapshot(venues, TickerBoard(database)),
+            types.TRADES_INCREMENTAL.name: TradesIncremental(venues, intake),
+            types.VERIFY_SOURCE.name: VerifySource(venues, store, SourceReports(database), samples),
         }
     )
 

@@ -1,4 +1,7 @@
-"""The periodic duties of a worker: being seen, counting, sweeping."""
+"""The periodic duties of a worker: being seen, and what one worker does for all.
+
+Counting, sweeping and purging concern the whole fleet, so the workers take turns at them.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,27 @@ import asyncio
 import os
 import random
 import socket
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
-from collector import logs
-from collector.connectors.registry import ConnectorRegistry
-from collector.errors import DatabaseUnavailable, NotFound
+from collector import logs, metrics
+from collector.connectors.job_figures import JobFigures
+from collector.errors import DatabaseUnavailable
+from collector.jobs.counting import JobCounting
 from collector.jobs.live_workers import LiveWorkers
+from collector.jobs.purge import purge
+from collector.jobs.states import Status
 from collector.jobs.sweep import sweep
+from collector.store.room import disk_room
+from workers.duty import Duty
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.jobs.counting import JobCount
     from collector.mongo.client import Database
+    from collector.operations.wishes import WishKeeper
 
 EVERY_SECONDS = 10.0
 
@@ -23,7 +37,7 @@ _log = logs.get("workers.maintenance")
 
 
 class Maintenance:
-    """Every worker does all of it; each duty is idempotent, so more workers do no harm."""
+    """Each duty is idempotent: two workers that think it is their turn do no harm."""
 
     def __init__(
         self,
@@ -31,11 +45,21 @@ class Maintenance:
         worker_id: str,
         concurrency: int,
         metrics_address: str | None = None,
+        keep_deleted_days: float = 7.0,
+        wishes: WishKeeper | None = None,
+        *,
+        data_root: str | None = None,
     ) -> None:
         self._database = database
-        self._registry = ConnectorRegistry(database)
+        self._counting = JobCounting(database)
+        self._figures = JobFigures(database)
         self._workers = LiveWorkers(database)
         self._worker_id = worker_id
+        self._keep_deleted_days = keep_deleted_days
+        self._wishes = wishes
+        self._data_root = data_root
+        """Whose disk is reported; None for none."""
+        self._last_runs: dict[str, int] = {}
         self._about = {
             "host": socket.gethostname(),
             "pid": os.getpid(),
@@ -43,31 +67,67 @@ class Maintenance:
             "metrics": metrics_address,
         }
 
+    def ran(self, exchange_id: str, at_ms: int) -> None:
+        """Records when a run began; the next round reports it to the connector."""
+        self._last_runs[exchange_id] = at_ms
+
     async def keep_going(self) -> None:
         """Until cancelled."""
+        duty, recording = Duty("maintenance"), Duty("wishes")
         while True:
-            try:
-                await self._workers.be_seen(self._worker_id, self._about)
-                await self._count_jobs()
-                await self._sweep()
-            except DatabaseUnavailable:
-                pass  # Said once by mongo.client; the next round does it.
+            with duty.tolerated():
+                await self._workers.be_seen(self._worker_id, {**self._about, **self._disk()})
+                await self._report_last_runs()
+                await self.take_turn()
+            if self._wishes is not None:
+                with recording.tolerated():
+                    await self._wishes.take_turn()
             await asyncio.sleep(EVERY_SECONDS * (0.75 + random.random() / 2))
 
-    async def say_goodbye(self) -> None:
+    async def sign_off(self) -> None:
         try:
+            await self._report_last_runs()
             await self._workers.leave(self._worker_id)
         except DatabaseUnavailable:
             return  # The entry expires by itself.
 
-    async def _count_jobs(self) -> None:
-        for connector in await self._registry.all():
-            try:
-                await self._registry.update_job_counts(connector.exchange_id)
-            except NotFound:
-                continue  # Deleted since.
-
-    async def _sweep(self) -> None:
+    async def take_turn(self) -> None:
+        """What is done for the whole fleet, when it is this worker's turn."""
+        counts = await self._counting.take_turn()
+        if counts is None:
+            return
+        await self._figures.counted(
+            _by_exchange(counts),
+            _by_exchange([each for each in counts if each.status == Status.ACTIVE]),
+        )
         swept = await sweep(self._database)
         if swept:
             _log.info("swept", jobs=swept)
+        purged = await purge(self._database, self._keep_deleted_days)
+        if purged:
+            _log.info("purged", jobs=purged)
+
+    def _disk(self) -> dict[str, Any]:
+        room = None if self._data_root is None else disk_room(self._data_root)
+        if room is None:
+            return {}
+        metrics.DISK_FREE.set(room.free_bytes)
+        metrics.DISK_TOTAL.set(room.total_bytes)
+        return {"disk": asdict(room)}
+
+    async def _report_last_runs(self) -> None:
+        reported = dict(self._last_runs)
+        await self._figures.ran(reported)
+        # Runs since then, and those that could not be reported, wait for the next round.
+        self._last_runs = {
+            exchange_id: at_ms
+            for exchange_id, at_ms in self._last_runs.items()
+            if reported.get(exchange_id) != at_ms
+        }
+
+
+def _by_exchange(counts: Sequence[JobCount]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total[each.exchange_id] += each.count
+    return total

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from collector.listening import listen, only_loopback
+from collector.listening import host_name, host_names, listen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -26,12 +26,16 @@ if TYPE_CHECKING:
 async def metrics_port(host: str, port: int, keys: ApiKeys) -> AsyncIterator[str]:
     """Serves `/metrics` while the block runs; yields `host:port` as others can reach it."""
 
+    names = host_names(host, keys)
+
     async def metrics(request: web.Request) -> web.Response:
+        if names is not None and host_name(request.headers.get("Host", "")) not in names:
+            return web.Response(status=400, text="this port answers to the names of loopback only")
         if keys and keys.role_of(_bearer(request)) is None:
             return web.Response(status=401, headers={"WWW-Authenticate": "Bearer"})
         return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    reachable = host if only_loopback(host, keys) else socket.gethostname()
+    reachable = socket.gethostname() if names is None else host
     sock = listen(host, port)
     app = web.Application()
     app.router.add_get("/metrics", metrics)

@@ -1,15 +1,23 @@
-"""Keeps a worker's leases alive, apart from what the jobs themselves are doing."""
+"""Keeps a worker's leases alive, apart from what the jobs themselves are doing.
+
+It also notices that a job was paused or deleted: at once when the change stream reports it, and
+with every renewal at the latest.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector import logs, metrics
-from collector.errors import DatabaseUnavailable
+from collector.errors import DatabaseUnavailable, JobStopped
+from workers.duty import Duty
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bson import ObjectId
 
     from collector.clock import Clock
@@ -22,7 +30,7 @@ _LOOK_EVERY_SHARE = 10  # how many times within a trust window to look at the cl
 
 
 @dataclass(slots=True)
-class Held:
+class HeldJob:
     """A job in hand: its run, and the task to cancel when the lease is gone."""
 
     run: JobRun
@@ -35,7 +43,11 @@ class Renewal:
     def __init__(self, leasing: Leasing, clock: Clock) -> None:
         self._leasing = leasing
         self._clock = clock
-        self._held: dict[ObjectId, Held] = {}
+        self._held: dict[ObjectId, HeldJob] = {}
+        self._gone = asyncio.Event()
+        self._changed: set[ObjectId] = set()
+        self._look = asyncio.Event()
+        self._duty = Duty("renewal")
 
     def __len__(self) -> int:
         return len(self._held)
@@ -47,14 +59,46 @@ class Renewal:
     def job_ids(self) -> list[ObjectId]:
         return list(self._held)
 
+    @property
+    def runs(self) -> set[JobRun]:
+        return {held.run for held in self._held.values()}
+
+    @property
+    def by_exchange(self) -> Counter[str]:
+        """How many jobs of each exchange are in hand."""
+        return Counter(held.run.job.exchange_id for held in self._held.values())
+
     def hold(self, run: JobRun, task: asyncio.Task[None]) -> None:
-        self._held[run.job.id] = Held(run, task)
+        self._held[run.job.id] = HeldJob(run, task)
 
     def release(self, run: JobRun) -> None:
         """Forgets the run, unless the job is already in hand again under a newer lease."""
         held = self._held.get(run.job.id)
         if held is not None and held.run is run:
             del self._held[run.job.id]
+        self._gone.set()
+
+    async def one_has_gone(self) -> None:
+        """Returns when a run is released after this call."""
+        self._gone.clear()
+        await self._gone.wait()
+
+    def drain(self) -> None:
+        """Every run in hand finishes its step and begins no other."""
+        for run in self.runs:
+            run.drain()
+
+    def put_down(self, exchange_id: str) -> None:
+        """Every run of an exchange finishes its step and goes back to the queue."""
+        for run in self.runs:
+            if run.job.exchange_id == exchange_id:
+                run.drain()
+
+    def job_changed(self, job_id: ObjectId) -> None:
+        """A job was changed; when this worker runs it, it may have been stopped."""
+        if job_id in self._held:
+            self._changed.add(job_id)
+            self._look.set()
 
     async def keep_renewing(self) -> None:
         """Until cancelled: renews every third of the TTL and drops what cannot be trusted."""
@@ -62,11 +106,25 @@ class Renewal:
         look_every = min(terms.renew_every, terms.trust_seconds / _LOOK_EVERY_SHARE)
         next_renewal = self._clock.monotonic() + terms.renew_every
         while True:
-            await asyncio.sleep(look_every)
-            self._drop_untrusted()
-            if self._clock.monotonic() >= next_renewal:
-                next_renewal = self._clock.monotonic() + terms.renew_every
-                await self._renew()
+            await self._wait(look_every)
+            with self._duty.tolerated():
+                self._drop_untrusted()
+                changed, self._changed = self._changed, set()
+                if self._clock.monotonic() >= next_renewal:
+                    next_renewal = self._clock.monotonic() + terms.renew_every
+                    await self._renew()
+                    changed = set(self._held)
+                if changed:
+                    self._stop(await self._leasing.stopped(changed))
+
+    async def _wait(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._look.wait()
+        except TimeoutError:
+            return
+        finally:
+            self._look.clear()
 
     async def _renew(self) -> None:
         leases = [held.run.lease for held in self._held.values() if not held.run.lost]
@@ -83,6 +141,12 @@ class Renewal:
         for lease in lost:
             self._drop(lease, "another worker holds the job")
 
+    def _stop(self, stopped: Iterable[ObjectId]) -> None:
+        for job_id in stopped:
+            held = self._held.get(job_id)
+            if held is not None:
+                held.run.halt(JobStopped(f"job {job_id} was paused or deleted"))
+
     def _drop_untrusted(self) -> None:
         now = self._clock.monotonic()
         for held in list(self._held.values()):
@@ -94,13 +158,13 @@ class Renewal:
         if held is None or held.run.lease.fence != lease.fence or held.run.lost:
             return  # It ended while the renewal was under way.
         if held.run.settling:
-            return  # It may be at rest already, by our own hand; the settlement will tell.
+            return  # Our own settlement may have ended it already; its answer will show.
         note_lost(held.run, why)
         held.task.cancel()
 
 
 def note_lost(run: JobRun, why: str) -> None:
-    """One line and one count for every lease that was lost, whoever notices first."""
+    """One line and one count for every lost lease, whichever check notices it first."""
     if run.lost:
         return
     run.lost = True

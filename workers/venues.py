@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from collector.connectors.gate import ConnectorPermit, GatedExchange
-from collector.connectors.market_book import MarketBook
-from collector.connectors.registry import ConnectorRegistry
-from collector.exchanges.quirks import quirks_for
-from collector.exchanges.registry import open_exchange
+from collector.markets.book import MarketBook
+from collector.operations.exchange_access import ExchangeAccess
 from collector.secrets import Keyring
 from collector.store.group_commit import GroupCommit
+from workers.drift_reports import DriftReports
 from workers.exchange_clock import ExchangeClock
 
 if TYPE_CHECKING:
@@ -24,14 +22,16 @@ if TYPE_CHECKING:
     from collector.connectors.limiter import Limiter
     from collector.exchanges.port import Exchange, Markets
     from collector.exchanges.quirks import Quirks
+    from collector.market.series import Series
     from collector.mongo.client import Database
     from collector.mongo.server_clock import ServerClock
     from collector.store.store import Store
+    from workers.session_keeper import SessionKeeper
 
 
 @dataclass(frozen=True, slots=True)
 class Venue:
-    """One exchange, ready to be asked for bars."""
+    """One exchange, opened for requests."""
 
     exchange: Exchange
     quirks: Quirks
@@ -56,19 +56,32 @@ class Venues:
         timeout_ms: int | None = None,
         page_sizes: Mapping[str, int] | None = None,
         keyring: Keyring | None = None,
+        sessions: SessionKeeper | None = None,
+        sections: Mapping[str, object] | None = None,
     ) -> None:
-        """`page_sizes` are bars to ask an exchange for at a time, where somebody said so."""
+        """`page_sizes` are bars per request, where it is configured.
+
+        Without `sessions` no exchange is opened whose account allows one login.
+        """
         self.book = MarketBook(database)
         self._database = database
-        self._limiter = limiter
         self._store = store
-        self._urls = urls
-        self._patience = patience
         self._clock = clock
-        self._timeout_ms = timeout_ms
-        self._page_sizes = page_sizes or {}
-        self._keyring = keyring or Keyring()
-        self._registry = ConnectorRegistry(database)
+        self._sessions = sessions
+        if sessions is not None:
+            sessions.log_out = self.close_exchange
+        self._access = ExchangeAccess(
+            database,
+            limiter,
+            patience,
+            urls=urls,
+            timeout_ms=timeout_ms,
+            page_sizes=page_sizes or {},
+            keyring=keyring or Keyring(),
+            clock=clock,
+            sections=sections or {},
+        )
+        self._drifts = DriftReports(database)
         self._open: dict[str, Venue] = {}
         self._symbols: dict[str, frozenset[str]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
@@ -91,9 +104,9 @@ class Venues:
             return await self._get(exchange_id)
 
     async def with_markets(self, exchange_id: str, symbol: str | None = None) -> Venue:
-        """The venue with its markets known: from the book when fresh, else asked and kept.
+        """The venue with its markets known: from the book when fresh, else requested and stored.
 
-        A symbol that this worker has not heard of may have been listed since: it looks again.
+        A symbol unknown to this worker may have been listed since: it looks again.
         """
         async with self._locks.setdefault(exchange_id, asyncio.Lock()):
             venue = await self._get(exchange_id)
@@ -108,38 +121,39 @@ class Venues:
                 await self.refresh(venue)
             return venue
 
+    async def of(self, series: Series) -> Venue:
+        """The venue of a series, with its markets known."""
+        return await self.with_markets(series.exchange_id, series.symbol)
+
     async def refresh(self, venue: Venue) -> None:
-        """Asks for the venue's markets and keeps them."""
+        """Requests the venue's markets and stores them."""
         markets = await venue.exchange.load_markets()
         await self.book.save(markets)
         self._symbols[venue.exchange.id] = _symbols(markets)
+
+    async def close_exchange(self, exchange_id: str) -> None:
+        """Ends its connections. It is opened again when the next job needs it."""
+        async with self._locks.setdefault(exchange_id, asyncio.Lock()):
+            venue = self._open.pop(exchange_id, None)
+            self._symbols.pop(exchange_id, None)
+            if venue is not None:
+                await venue.exchange.close()
 
     async def _get(self, exchange_id: str) -> Venue:
         venue = self._open.get(exchange_id)
         if venue is None:
             venue = self._open[exchange_id] = await self._opened(exchange_id)
+        # Every run comes by here: what earlier answers showed is reported within minutes.
+        await self._drifts.report(exchange_id, venue.clock)
         return venue
 
     async def _opened(self, exchange_id: str) -> Venue:
-        # Importing an exchange takes a moment, too long to hold up the other jobs.
-        quirks = await asyncio.to_thread(quirks_for, exchange_id)
-        page = self._page_sizes.get(exchange_id, quirks.default_page)
-        quirks = replace(quirks, default_page=min(page, quirks.largest_page))
-        permit = ConnectorPermit(self._limiter, self._registry, quirks, patience=self._patience)
-        exchange = await asyncio.to_thread(
-            open_exchange,
-            exchange_id,
-            permit,
-            urls=self._urls,
-            clock=self._clock,
-            timeout_ms=self._timeout_ms,
-            key=self._keyring.credentials(exchange_id),
-        )
-        gated = GatedExchange(exchange, self._registry)
+        right = None if self._sessions is None else self._sessions.right(exchange_id)
+        exchange, quirks = await self._access.open(exchange_id, right)
         commit = await self._stack.enter_async_context(GroupCommit(self._store, exchange_id))
-        self._stack.push_async_callback(gated.close)
-        clock = ExchangeClock(self._database.server_clock, self._clock)
-        return Venue(gated, quirks, commit, self._store, self._database.server_clock, clock)
+        self._stack.push_async_callback(exchange.close)
+        clock = ExchangeClock(self._database.server_clock, self._clock, exchange_id)
+        return Venue(exchange, quirks, commit, self._store, self._database.server_clock, clock)
 
 
 def _symbols(markets: Markets) -> frozenset[str]:

@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from pymongo.errors import PyMongoError
 
+from collector import logs
 from collector.backoff import Backoff
 from collector.errors import DatabaseUnavailable
-from collector.mongo.client import keeping_cancellation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from bson import ObjectId
 
     from collector.mongo.client import Database
 
+_log = logs.get("workers")
 _REOPEN = Backoff(base_seconds=0.2, max_seconds=5.0)
 _NOTICED: list[dict[str, Any]] = [
     {
@@ -32,16 +35,24 @@ _NOTICED: list[dict[str, Any]] = [
             ],
         }
     },
-    {"$project": {"ns.coll": 1}},
+    {"$project": {"ns.coll": 1, "documentKey": 1}},
 ]
 
 
 class Wakeup:
     """Something to wait on until there may be work."""
 
-    def __init__(self, database: Database, *, poll_seconds: float) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        poll_seconds: float,
+        job_changed: Callable[[ObjectId], None] = lambda _: None,
+    ) -> None:
+        """`job_changed` is called for every job that was created or changed."""
         self._database = database
         self._poll_seconds = poll_seconds
+        self._job_changed = job_changed
         self._rung = asyncio.Event()
         self.connectors_changed = True
 
@@ -50,7 +61,7 @@ class Wakeup:
         self._rung.set()
 
     async def wait(self, due_in: float | None) -> None:
-        """Until somebody rings, the next job is due, or it is time to look anyway."""
+        """Waits until it is woken, the next job is due, or it is time to look anyway."""
         # Jittered, so that a fleet does not poll in step.
         longest = self._poll_seconds * (0.5 + random.random())
         seconds = longest if due_in is None else max(0.0, min(longest, due_in))
@@ -64,9 +75,11 @@ class Wakeup:
 
     def _notice(self, change: Mapping[str, Any] | None) -> None:
         if change is None:
-            return  # The server had nothing to tell for a while.
+            return  # The server had nothing to report for a while.
         if change["ns"]["coll"] == "connectors":
             self.connectors_changed = True
+        else:
+            self._job_changed(change["documentKey"]["_id"])
         self.ring()
 
     async def keep_watching(self) -> None:
@@ -74,14 +87,14 @@ class Wakeup:
         failures = 0
         while True:
             try:
-                async with await self._database.watch(_NOTICED) as stream:
+                async with self._database.changes(_NOTICED) as following:
                     failures = 0
                     self.connectors_changed = True
                     self.ring()
                     while True:
-                        with keeping_cancellation():
-                            change = await stream.try_next()
-                        self._notice(change)
-            except (PyMongoError, DatabaseUnavailable):
+                        self._notice(await following())
+            except Exception as error:  # noqa: BLE001 - a worker without a stream still polls
+                if failures == 0 and not isinstance(error, PyMongoError | DatabaseUnavailable):
+                    _log.warning("duty_failed", duty="watching", error=str(error)[:300])
                 failures += 1
                 await asyncio.sleep(_REOPEN.delay(failures, random.random()))

@@ -1,24 +1,30 @@
-"""`ohlcv_from_trades`: history that a venue no longer tells as bars, made of its trades.
+"""`ohlcv_from_trades`: history that a venue no longer serves as bars, made from its trades.
 
-It ends where the series begins, so a bar that the venue told itself is never replaced by a made
-one. Made bars say so: their `source` is the exchange's id and `:trades`.
+It ends where the series begins, so a bar that the venue sent is never replaced by a made one. Made
+bars are marked: their `source` is the exchange's id and `:trades`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from collector.errors import BadRequest, RetryLater
 from collector.market.interval import Interval
 from collector.pipeline.from_trades import rows_of
 from collector.pipeline.prepare import prepare
+from collector.store.port import Corrupt
 from workers.handlers.bars import series_of
+from workers.handlers.missed import progress_with
 from workers.handlers.registry import Done, Outcome
-from workers.handlers.trades import told_missed
+from workers.handlers.sparing import note_damage
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from collector.exchanges.port import TradePage
     from collector.market.series import Series
     from collector.market.trade import Trade
     from workers.job_run import JobRun
@@ -30,13 +36,13 @@ PAGES_A_WRITE = 50
 
 @dataclass(frozen=True, slots=True)
 class FromTrades:
-    """From the first trade, or the moment asked for, to the first bar of the series."""
+    """From the first trade, or the requested time, to the first bar of the series."""
 
     venues: Venues
 
     async def __call__(self, run: JobRun) -> Outcome:
         series = series_of(run.job)
-        venue = await self.venues.with_markets(series.exchange_id, series.symbol)
+        venue = await run.tried(lambda: self.venues.of(series))
         if venue.quirks.trades_at_once(series.symbol) is None:
             raise BadRequest(
                 f"{series.exchange_id} gives only the newest trades of {series.symbol}, no history"
@@ -47,7 +53,10 @@ class FromTrades:
             await _begin(run, venue, series)
         while run.cursor.since_ms < (run.cursor.until_ms or 0):
             await _Stretch(run, venue, series).to_a_write()
-        await asyncio.to_thread(venue.store.compact, series)
+        try:
+            await asyncio.to_thread(venue.store.compact, series)
+        except Corrupt as error:
+            note_damage(series, error)
         return Done(cursor=replace(run.cursor, done=True))
 
 
@@ -59,8 +68,7 @@ async def _begin(run: JobRun, venue: Venue, series: Series) -> None:
     until_ms = until_ms if span is None else min(until_ms, span.from_ms)
     since_ms = run.cursor.since_ms
     while since_ms < until_ms:
-        run.check()
-        page = await venue.exchange.fetch_trades(series.symbol, since_ms)
+        page = await run.tried(partial(venue.exchange.fetch_trades, series.symbol, since_ms))
         if page.trades or page.is_latest:
             since_ms = page.trades[0].ts if page.trades else until_ms
             break
@@ -86,19 +94,18 @@ class _Stretch:
     async def to_a_write(self) -> None:
         """What was gathered before an error is kept: its tokens are spent."""
         try:
-            told_from_ms = await self._gather()
+            served_from_ms = await self._gather()
         except Exception:
             await self._keep()
             raise
         await self._keep()
-        if told_from_ms is not None:
-            await self._skip(told_from_ms)
+        if served_from_ms is not None:
+            await self._skip(served_from_ms)
 
     async def _gather(self) -> int | None:
         """Returns where the venue's trades go on, when it no longer has those in between."""
         while self._reached_ms < self._until_ms and not self._is_enough():
-            self._run.check()
-            page = await self._venue.exchange.fetch_trades(self._series.symbol, self._reached_ms)
+            page = await self._run.tried(self._asked)
             self._pages += 1
             if page.from_ms > self._reached_ms:
                 return page.from_ms
@@ -106,25 +113,30 @@ class _Stretch:
             self._reached_ms = page.to_ms
             if page.is_latest and self._reached_ms < self._until_ms:
                 raise RetryLater(
-                    f"{self._series}: the venue has not settled {self._reached_ms} yet",
+                    f"{self._series}: the venue has not completed {self._reached_ms} yet",
                     retry_after_ms=self._series.timeframe.ms,
                 )
         return None
+
+    def _asked(self) -> Awaitable[TradePage]:
+        return self._venue.exchange.fetch_trades(self._series.symbol, self._reached_ms)
 
     def _is_enough(self) -> bool:
         """A bar may need more pages than a write; without one the cursor would not move."""
         has_bar = self._series.timeframe.floor(self._reached_ms) > self._run.cursor.since_ms
         return has_bar and self._pages >= PAGES_A_WRITE
 
-    async def _skip(self, told_from_ms: int) -> None:
-        """Leaves out the bars whose trades are lost, and says so: nothing settles their slots."""
+    async def _skip(self, served_from_ms: int) -> None:
+        """Leaves out and reports the bars whose trades are lost: nothing covers their slots."""
         cursor, frame = self._run.cursor, self._series.timeframe
-        # A bar that the venue tells only in part is none.
-        first_ms = told_from_ms if frame.aligned(told_from_ms) else frame.next_open(told_from_ms)
+        # A bar with only some of its trades is not made.
+        first_ms = (
+            served_from_ms if frame.aligned(served_from_ms) else frame.next_open(served_from_ms)
+        )
         next_ms = min(first_ms, self._until_ms)
         await self._run.commit(
             replace(cursor, since_ms=next_ms),
-            progress=told_missed(self._run, [[cursor.since_ms, next_ms]]),
+            progress=progress_with(self._run, [[cursor.since_ms, next_ms]]),
         )
 
     async def _keep(self) -> None:

@@ -1,7 +1,7 @@
-"""`gap_scan`: finds the slots that nobody has an answer for, and makes jobs that own them.
+"""`gap_scan`: finds the slots that no answer covers, and creates jobs that own them.
 
 Gap jobs go before everything else an exchange has to do, are one for each stretch, and delete
-themselves when the ledger is whole.
+themselves when the ledger is whole. Nothing counts as missing in a series with a damaged file.
 """
 
 from __future__ import annotations
@@ -11,19 +11,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector import logs
-from collector.jobs.gap_jobs import gap_jobs, missing, owned_by
+from collector.durations import DAY_MS
+from collector.jobs.fetching import owned
+from collector.jobs.gap_jobs import gap_jobs, missing
+from collector.jobs.params import GapScanParams
+from collector.operations import connected_jobs
 from workers.handlers.registry import Again, Outcome
+from workers.handlers.sparing import Sparing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.jobs.queue import JobQueue
+    from collector.jobs.job import JobSpec
+    from collector.market.interval import Interval
     from collector.market.series import Series
-    from collector.mongo.server_clock import ServerClock
+    from collector.mongo.client import Database
     from collector.store.store import Store
     from workers.job_run import JobRun
 
-DAY_MS = 86_400_000
+SERIES_AT_ONCE = 200
+"""This many are queried in one statement, right before they are needed."""
 _log = logs.get("workers.gap_scan")
 
 
@@ -32,34 +39,59 @@ class GapScan:
     """Looks at the ledgers of an exchange, or of some of its series."""
 
     store: Store
-    queue: JobQueue
-    server_clock: ServerClock
+    database: Database
     recovery_days: int = 7
     """Older gaps are left to the nightly scan."""
 
     async def __call__(self, run: JobRun) -> Outcome:
+        # First, so that every look at a series finds few parts.
+        await asyncio.to_thread(self.store.gather, run.job.exchange_id)
         series = await asyncio.to_thread(self.store.series, run.job.exchange_id)
-        await self.scan(run, series, any_age=bool(run.job.params.get("any_age")))
+        await self.scan(run, series, any_age=run.job.params_as(GapScanParams).any_age)
         return Again()
 
-    async def scan(self, run: JobRun, series: Sequence[Series], *, any_age: bool = False) -> None:
-        """Makes the jobs that are missing for the missing slots of these series."""
-        if not series:
-            return
-        owned = owned_by(await self.queue.fetching(run.job.exchange_id))
-        young_ms = self.server_clock.now_ms() - self.recovery_days * DAY_MS
-        for each in series:
-            run.check()
-            covered = await asyncio.to_thread(self.store.covered, each)
-            holes = missing(covered, owned.get((each.symbol, each.timeframe.name), ()))
-            for spec in gap_jobs(each, holes, after_ms=0 if any_age else young_ms):
-                _, made = await self.queue.add(spec)
-                if made:
-                    _log.info(
-                        "gap_found",
-                        exchange=each.exchange_id,
-                        symbol=each.symbol,
-                        timeframe=each.timeframe.name,
-                        from_ms=spec.cursor.since_ms,
-                        to_ms=spec.cursor.until_ms,
+    async def scan(
+        self,
+        run: JobRun,
+        series: Sequence[Series],
+        *,
+        any_age: bool = False,
+        whole: Interval | None = None,
+    ) -> None:
+        """Makes the jobs that are missing for the missing slots of these series.
+
+        `whole` is what was to be fetched of them, and is looked at from end to end.
+        """
+        young_ms = self.database.server_clock.now_ms() - self.recovery_days * DAY_MS
+        after_ms = 0 if any_age else young_ms
+        sparing = Sparing()
+        for start in range(0, len(series), SERIES_AT_ONCE):
+            some = series[start : start + SERIES_AT_ONCE]
+            stretches = await owned(self.database, run.job.exchange_id, some)
+            await asyncio.to_thread(self.store.list_parts, run.job.exchange_id)
+            for each in some:
+                run.check()
+                taken = stretches.get((each.symbol, each.timeframe.name), ())
+                with sparing.over(each):
+                    await self._mend(
+                        await asyncio.to_thread(self._wanted, each, taken, after_ms, whole)
                     )
+        sparing.finish()
+
+    def _wanted(
+        self, series: Series, taken: Sequence[Interval], after_ms: int, whole: Interval | None
+    ) -> tuple[JobSpec, ...]:
+        holes = missing(self.store.covered(series, listed=True), taken, whole)
+        return gap_jobs(series, holes, after_ms=after_ms)
+
+    async def _mend(self, specs: Sequence[JobSpec]) -> None:
+        for job, made in await connected_jobs.add(self.database, specs):
+            if made:
+                _log.info(
+                    "gap_found",
+                    exchange=job.exchange_id,
+                    symbol=job.symbol,
+                    timeframe=job.timeframe,
+                    from_ms=job.cursor.since_ms,
+                    to_ms=job.cursor.until_ms,
+                )

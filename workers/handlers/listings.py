@@ -1,9 +1,10 @@
-"""What becomes of jobs and series when their market leaves, comes back or changes its name.
+"""What happens to jobs and series when their market leaves, returns or changes its name.
 
-A market that left is frozen: its jobs stop, what the exchange still tells is fetched once more, and
-the calendar ends with the last bar. When it comes back, the time between is settled as empty, for
-nothing was listed, and the jobs go on from there. Under a new name new jobs take over where the old
-ones stopped. Everything here may be done twice: the news stays until all of it is done.
+A market that left is frozen: its jobs stop, what the exchange still serves is fetched once more,
+and the calendar ends with the last bar. When it returns, the time between is covered as empty,
+because nothing was listed, and the jobs continue from there. Under a new name new jobs take over
+where the old ones stopped. Everything here may be done twice: a change stays recorded until it is
+fully processed.
 """
 
 from __future__ import annotations
@@ -11,30 +12,36 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from collector import logs
-from collector.connectors.market_changes import Kind
 from collector.errors import BadRequest, RetryLater
+from collector.jobs import types
 from collector.jobs.freezing import Frozen
 from collector.jobs.job import Cursor, JobSpec
 from collector.jobs.states import State, Status
 from collector.market.candles import CandleBatch
 from collector.market.interval import Interval
 from collector.market.series import Series
-from workers.handlers.bars import ask, keep, series_of
+from collector.markets.changes import Kind
+from collector.operations import connected_jobs
+from collector.store.port import Corrupt
+from workers.handlers.asking import ask
+from workers.handlers.bars import keep, series_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from collector.jobs.freezing import Freezing
     from collector.jobs.job import Job
-    from collector.jobs.queue import JobQueue
-    from collector.mongo.client import Document
+    from collector.mongo.client import Database, Document
     from workers.job_run import JobRun
     from workers.venues import Venue, Venues
 
-LIVE = "ohlcv_incremental"
+LIVE = types.OHLCV_INCREMENTAL.name
+_GO_ON = (LIVE, types.OHLCV_BACKFILL.name, types.TRADES_INCREMENTAL.name)
+"""Types that go on under another name."""
 MOST_NAMED = 100
 STILL_RUNNING_MS = 1_000
 
@@ -43,28 +50,34 @@ _log = logs.get("workers.listings")
 
 @dataclass(frozen=True, slots=True)
 class Listings:
-    """Acts on the news in the book of markets."""
+    """Processes the changes recorded in the book of markets."""
 
     venues: Venues
-    queue: JobQueue
+    database: Database
     freezing: Freezing
 
     async def heed(self, run: JobRun, venue: Venue) -> dict[str, list[str]]:
         """Everything there is to do; returns the symbols by what happened to them."""
         exchange_id = run.job.exchange_id
-        told: dict[str, list[str]] = {}
+        done: dict[str, list[str]] = {}
         for market in await self.venues.book.news(exchange_id):
             run.check()
             kind = Kind(market["news"]["kind"])
-            await self._heed(run, venue, market, kind)
+            try:
+                await self._heed(run, venue, market, kind)
+            except Corrupt as error:
+                # The change stays recorded, for the first refresh after the repair.
+                _log.error("news_waits_for_repair", symbol=market["symbol"], path=error.path)
+                continue
             await self.venues.book.heeded(market)
-            told.setdefault(kind.value, []).append(market["symbol"])
+            done.setdefault(kind.value, []).append(market["symbol"])
         asked_for = await self.freezing.asked_for(exchange_id, LIVE)
         for market in await self.venues.book.unlisted(exchange_id, asked_for):
-            # Somebody asked for new bars of a market that was gone already.
+            # A job for new bars was created for a market that was gone already.
             run.check()
-            await self._delisted(run, venue, market, types=(LIVE,))
-        return {kind: symbols[:MOST_NAMED] for kind, symbols in told.items()}
+            with suppress(Corrupt):
+                await self._delisted(run, venue, market, types=(LIVE,))
+        return {kind: symbols[:MOST_NAMED] for kind, symbols in done.items()}
 
     async def _heed(self, run: JobRun, venue: Venue, market: Document, kind: Kind) -> None:
         if kind is Kind.DELISTED:
@@ -74,23 +87,25 @@ class Listings:
         elif kind is Kind.RENAMED:
             await self._renamed(venue, market)
         else:
-            _say(kind, market)
+            _log_change(kind, market)
 
     async def _delisted(
         self, run: JobRun, venue: Venue, market: Document, *, types: tuple[str, ...] = ()
     ) -> None:
         exchange_id, symbol = market["exchange_id"], market["symbol"]
-        said = f"delisted: {exchange_id} does not list {symbol} any more"
-        jobs = await self.freezing.freeze(exchange_id, symbol, Frozen.DELISTED, said, types=types)
+        message = f"delisted: {exchange_id} does not list {symbol} any more"
+        jobs = await self.freezing.freeze(
+            exchange_id, symbol, Frozen.DELISTED, message, types=types
+        )
         _require_at_rest(jobs)
         left_ms = market.get("delisted_at") or venue.server_clock.now_ms()
         for job in jobs:
             if job.type == LIVE and job.cursor.since_ms:
-                # An exchange that has forgotten the market cannot tell its last bars.
+                # An exchange that has removed the market cannot serve its last bars.
                 with suppress(BadRequest):
                     await _asked(run, venue, series_of(job), job.cursor.since_ms, left_ms)
         await _end_calendars(venue, market)
-        _say(Kind.DELISTED, market, jobs=len(jobs))
+        _log_change(Kind.DELISTED, market, jobs=len(jobs))
 
     async def _relisted(self, run: JobRun, venue: Venue, market: Document) -> None:
         exchange_id, symbol = market["exchange_id"], market["symbol"]
@@ -99,18 +114,18 @@ class Listings:
         for job in jobs:
             since_ms = await _bridged(run, venue, job, market) if job.type == LIVE else None
             await self.freezing.thaw(job.id, since_ms=since_ms)
-        _say(Kind.RELISTED, market, jobs=len(jobs), relisted_ms=market["relisted_ms"])
+        _log_change(Kind.RELISTED, market, jobs=len(jobs), relisted_ms=market["relisted_ms"])
 
     async def _renamed(self, venue: Venue, market: Document) -> None:
         exchange_id, symbol, now = market["exchange_id"], market["symbol"], market["renamed_to"]
-        said = f"renamed: {exchange_id} lists {symbol} as {now}"
-        jobs = await self.freezing.freeze(exchange_id, symbol, Frozen.RENAMED, said)
+        message = f"renamed: {exchange_id} lists {symbol} as {now}"
+        jobs = await self.freezing.freeze(exchange_id, symbol, Frozen.RENAMED, message)
         _require_at_rest(jobs)
         for job in jobs:
-            if job.type in (LIVE, "ohlcv_backfill", "trades_incremental"):
+            if job.type in _GO_ON:
                 await self._go_on(job, now)
         await _end_calendars(venue, market)
-        _say(Kind.RENAMED, market, jobs=len(jobs), renamed_to=now)
+        _log_change(Kind.RENAMED, market, jobs=len(jobs), renamed_to=now)
 
     async def _go_on(self, job: Job, symbol: str) -> None:
         """The same work under another symbol, from where it stopped."""
@@ -125,7 +140,7 @@ class Listings:
             cursor=Cursor(since_ms=at.since_ms, until_ms=at.until_ms),
             params=job.params,
         )
-        taken_over, made = await self.queue.add(spec)
+        [(taken_over, made)] = await connected_jobs.add(self.database, [spec])
         if not made and taken_over.status is Status.PAUSED:
             # It had this name before.
             await self.freezing.thaw(taken_over.id, since_ms=at.since_ms)
@@ -138,13 +153,14 @@ def _require_at_rest(jobs: Iterable[Job]) -> None:
 
 
 async def _asked(run: JobRun, venue: Venue, series: Series, since_ms: int, until_ms: int) -> int:
-    """Asks for the whole stretch; returns how far the answers settle it."""
+    """Requests the whole range; returns how far the answers cover it."""
     step = series.timeframe.ms
     while since_ms < until_ms:
-        run.check()
-        limit = min(venue.quirks.default_page, -(-(until_ms - since_ms) // step))
-        answer = await ask(venue, series, since_ms, limit)
-        await keep(venue, answer, fence=run.fence)
+        # From a bar before it: where that one comes, the silence behind it is the venue's word.
+        limit = min(venue.quirks.default_page, 1 - (-(until_ms - since_ms) // step))
+        answer = await run.tried(partial(ask, venue, series, since_ms - step, limit))
+        answer = answer.within(Interval(since_ms, max(since_ms + step, answer.to_ms)))
+        await run.tried(partial(keep, venue, answer, fence=run.fence), begun=True)
         if answer.to_ms <= since_ms:
             break
         since_ms = answer.to_ms
@@ -152,14 +168,14 @@ async def _asked(run: JobRun, venue: Venue, series: Series, since_ms: int, until
 
 
 async def _bridged(run: JobRun, venue: Venue, job: Job, market: Document) -> int:
-    """Settles everything up to the new epoch; returns where the job goes on.
+    """Covers everything up to the new epoch; returns where the job continues.
 
-    Up to the look at which the market was gone, the exchange is asked: the job may have been
-    behind. From there to the last look at which it was still gone there was nothing to ask for.
+    Up to the refresh that found the market gone, the exchange is queried: the job may have been
+    behind. From there to the last refresh that found it gone there was nothing to request.
     """
     series = series_of(job)
     frame = series.timeframe
-    gone_ms = frame.next_open(market["epochs"][-1]["delisted"])
+    gone_ms = frame.end(market["epochs"][-1]["delisted"])
     back_ms = frame.floor(market["relisted_ms"])
     span = await asyncio.to_thread(venue.store.span, series)
     end_ms = job.cursor.since_ms if span is None else span.to_ms
@@ -188,7 +204,7 @@ async def _end_calendars(venue: Venue, market: Document) -> None:
     await asyncio.to_thread(end)
 
 
-def _say(kind: Kind, market: Document, **more: Any) -> None:
+def _log_change(kind: Kind, market: Document, **more: Any) -> None:
     """One line each; a market whose jobs had to be touched is worth a warning."""
-    tell = _log.warning if more.get("jobs") else _log.info
-    tell(f"market_{kind}", exchange=market["exchange_id"], symbol=market["symbol"], **more)
+    log = _log.warning if more.get("jobs") else _log.info
+    log(f"market_{kind}", exchange=market["exchange_id"], symbol=market["symbol"], **more)

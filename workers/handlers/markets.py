@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MarketsRefresh:
-    """Asks for every market, writes the answer into the book, and acts on what is news in it.
+    """Requests every market, stores the answer in the book, and processes the changes in it.
 
-    The job's `progress` shows the news of its last run that had any.
+    The job's `progress` shows the changes of its last run that had any.
     """
 
     venues: Venues
@@ -29,12 +29,12 @@ class MarketsRefresh:
         run.check()
         venue = await self.venues.get(run.job.exchange_id)
         if venue.clock.is_due:
-            # Not every exchange tells its time, and none has to.
+            # Not every exchange reports its time, and none has to.
             with suppress(NeedsOperator, ExchangeUnavailable):
                 await venue.clock.measure(venue.exchange)
-        await self.venues.refresh(venue)
-        news = await self.listings.heed(run, venue)
-        if news:
+        await run.tried(lambda: self.venues.refresh(venue))
+        changes = await self.listings.heed(run, venue)
+        if changes:
             at_ms = venue.server_clock.now_ms()
-            await run.commit(run.cursor, progress={"at_ms": at_ms, **news})
+            await run.commit(run.cursor, progress={"at_ms": at_ms, **changes})
         return Again()

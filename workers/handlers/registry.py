@@ -3,40 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from collector.errors import NeedsOperator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from collector.jobs.job import Cursor
+    from collector.jobs.cursor import CursorShape
     from workers.job_run import JobRun
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Done for now; the job's schedule says when next. The cursor is written with the finish."""
+    """Done for now; the job's schedule sets the next run.
 
-    cursor: Cursor | None = None
+    Cursor and progress are written with the finish, in one statement.
+    """
+
+    cursor: CursorShape | None = None
+    progress: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Not done, and nothing can be done before `after_ms` have passed. No failure."""
+
+    after_ms: int
+    cursor: CursorShape
+    progress: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
     """Done for good. `vanish` leaves no job behind."""
 
-    cursor: Cursor | None = None
+    cursor: CursorShape | None = None
     vanish: bool = False
+    progress: Mapping[str, Any] | None = None
 
 
-Outcome = Again | Done
+Outcome = Again | Later | Done
 
 
 class Handler(Protocol):
-    """Runs one job until it is done, out of tokens, or told to stop.
+    """Runs one job until it is done, out of tokens, or stopped.
 
-    Anything it must not repeat it commits with `run.commit`. It lets errors out: the runtime
-    turns each into the reaction that its class names.
+    It commits with `run.commit` what must not be repeated, and raises errors: the runtime turns
+    each into the reaction that its class names.
     """
 
     async def __call__(self, run: JobRun) -> Outcome: ...
@@ -47,6 +61,11 @@ class HandlerRegistry:
 
     def __init__(self, handlers: Mapping[str, Handler]) -> None:
         self._handlers = dict(handlers)
+
+    @property
+    def types(self) -> set[str]:
+        """The types of job that this worker can run."""
+        return set(self._handlers)
 
     def find(self, job_type: str) -> Handler:
         handler = self._handlers.get(job_type)

@@ -6,67 +6,74 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from collector.errors import BadRequest
+from collector.errors import BadRequest, InvalidInput
+from collector.history.refusal import Refused
+from collector.history.sources import ExchangeTrades
+from collector.jobs.params import TradesParams
 from collector.store.trades import append_trades
+from workers.handlers.missed import progress_with
 from workers.handlers.registry import Again, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable
 
     from collector.exchanges.port import TradePage
     from collector.jobs.job import Cursor
     from collector.market.trade import Trade
+    from collector.operations.history_events import EventIntake
     from workers.job_run import JobRun
     from workers.venues import Venue, Venues
 
 TRADES_A_WRITE = 50_000
-"""A day's file is replaced whole, so pages are gathered up to this many trades."""
-MISSED_KEPT = 20
+"""Pages are gathered up to this many trades, so that one write is made for many answers."""
+EVENTS_A_REQUEST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class TradesIncremental:
-    """Asks from the cursor on, page after page, until an answer reaches the present.
+    """Requests from the cursor on, page after page, until an answer reaches the present.
 
-    Where a venue gives only its newest trades, what was traded between them and the cursor is
-    lost; the job's `progress.missed` tells the last of these stretches.
+    Where a venue gives only its newest trades, what was traded between them and the cursor is lost;
+    the job's `progress.missed` has the last of these ranges.
     """
 
     venues: Venues
+    intake: EventIntake | None = None
+    """Where trades go that a network of trade history is to have as well."""
 
     async def __call__(self, run: JobRun) -> Outcome:
         symbol = run.job.symbol
         if not symbol:
             raise BadRequest(f"a {run.job.type} job needs a symbol")
-        venue = await self.venues.with_markets(run.job.exchange_id, symbol)
+        venue = await run.tried(lambda: self.venues.with_markets(run.job.exchange_id, symbol))
         is_latest = False
         while not is_latest:
-            is_latest = await _Gathering(run, venue, symbol).to_a_write()
+            is_latest = await _Gathering(run, venue, symbol, self.intake).to_a_write()
         return Again()
 
 
 class _Gathering:
-    """Pages asked for one after another, and then one write for all of them."""
+    """Pages requested one after another, and then one write for all of them."""
 
-    def __init__(self, run: JobRun, venue: Venue, symbol: str) -> None:
+    def __init__(self, run: JobRun, venue: Venue, symbol: str, intake: EventIntake | None) -> None:
         self._run = run
         self._venue = venue
         self._symbol = symbol
+        self._intake = intake
         self._cursor: Cursor = run.cursor
         self._trades: list[Trade] = []
         self._missed: list[list[int]] = []
         self._pages = 0
 
     async def to_a_write(self) -> bool:
-        """Returns whether the present is reached, everything asked for being durable.
+        """Returns whether the present is reached, with all received trades durable.
 
         What was gathered before an error is kept: its tokens are spent.
         """
         is_latest = False
         try:
             while not is_latest and len(self._trades) < TRADES_A_WRITE:
-                self._run.check()
-                page = await self._venue.exchange.fetch_trades(self._symbol, self._cursor.since_ms)
+                page = await self._run.tried(self._asked)
                 self._take(page)
                 is_latest = page.is_latest
         except Exception:
@@ -74,6 +81,9 @@ class _Gathering:
             raise
         await self._keep()
         return is_latest
+
+    def _asked(self) -> Awaitable[TradePage]:
+        return self._venue.exchange.fetch_trades(self._symbol, self._cursor.since_ms)
 
     def _take(self, page: TradePage) -> None:
         if page.from_ms > self._cursor.since_ms:
@@ -100,14 +110,21 @@ class _Gathering:
             self._trades,
             known_at=self._venue.server_clock.now_ms(),
         )
-        await self._run.commit(self._cursor, pages=self._pages, progress=self._told())
+        await self._send_to_history()
+        await self._run.commit(self._cursor, pages=self._pages, progress=self._progress())
 
-    def _told(self) -> dict[str, Any] | None:
+    async def _send_to_history(self) -> None:
+        """What was sent before is a repetition there and does no harm."""
+        network = self._run.job.params_as(TradesParams).history
+        if network is None or self._intake is None:
+            return
+        for begin in range(0, len(self._trades), EVENTS_A_REQUEST):
+            some = self._trades[begin : begin + EVENTS_A_REQUEST]
+            try:
+                await self._intake.take(network, ExchangeTrades(network, self._symbol, some))
+            except (InvalidInput, Refused) as error:
+                raise BadRequest(f"trade history: {error}") from error
+
+    def _progress(self) -> dict[str, Any] | None:
         """The job's progress with what was missed; None leaves it as it is."""
-        return told_missed(self._run, self._missed) if self._missed else None
-
-
-def told_missed(run: JobRun, stretches: Iterable[list[int]]) -> dict[str, Any]:
-    """A job's progress with stretches (epoch ms) whose trades the venue no longer told."""
-    missed = [*(run.progress.get("missed") or ()), *stretches]
-    return {**run.progress, "missed": missed[-MISSED_KEPT:]}
+        return progress_with(self._run, self._missed) if self._missed else None

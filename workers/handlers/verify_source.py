@@ -1,8 +1,8 @@
-"""`verify_source`: random bars of every series, compared with what the exchange says today.
+"""`verify_source`: random bars of every series, compared with what the exchange serves today.
 
 Two hundred bars of a long series are two hundred requests, more than many a budget has at once. So
-the choice is remembered by its seed, and a run that is out of tokens leaves off between two
-requests; the next one, on whatever worker, goes on there.
+the random seed of the choice is stored, and a run that is out of tokens stops between two requests;
+the next one, on any worker, continues there.
 """
 
 from __future__ import annotations
@@ -10,18 +10,22 @@ from __future__ import annotations
 import asyncio
 import random
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from collector import logs
-from collector.errors import BadRequest
+from collector.errors import BadRequest, NotServed
 from collector.jobs.job import Cursor
 from collector.jobs.schedule import Once
 from collector.market.interval import Interval
 from collector.market.timeframe import Timeframe
 from collector.reports.check import Check
 from collector.reports.source_check import Sample, neighbours
-from workers.handlers.bars import ask, keep
+from collector.store.port import Corrupt
+from workers.handlers.asking import ask
+from workers.handlers.bars import keep
 from workers.handlers.registry import Again, Done, Outcome
+from workers.handlers.sparing import note_damage
 from workers.handlers.upkeep import collected
 
 if TYPE_CHECKING:
@@ -68,12 +72,12 @@ class Comparison:
 
     def sample(self, series: Series, size: int) -> Sample:
         span = Interval(self.from_ms, self.to_ms)
-        return Sample(span, series.timeframe.ms, size, random.Random(self.seed))
+        return Sample(span, series.timeframe, size, random.Random(self.seed))
 
 
 @dataclass(frozen=True, slots=True)
 class VerifySource:
-    """Goes over the series in a fixed order. A bar told otherwise today is stored as the newer."""
+    """Goes over the series in a fixed order. A bar that differs is stored as the newer one."""
 
     venues: Venues
     store: Store
@@ -81,7 +85,7 @@ class VerifySource:
     samples: int
 
     async def __call__(self, run: JobRun) -> Outcome:
-        venue = await self.venues.with_markets(run.job.exchange_id)
+        venue = await run.tried(lambda: self.venues.with_markets(run.job.exchange_id))
         for series in await collected(self.store, run):
             if not _is_done(series, run.progress.get("after")):
                 run.check()
@@ -92,13 +96,17 @@ class VerifySource:
         return Done(cursor=Cursor(done=True)) if once else Again(cursor=Cursor())
 
     async def _verify(self, run: JobRun, venue: Venue, series: Series) -> None:
-        comparison = await self._begun(run, series)
-        if comparison is not None:
-            try:
+        comparison = None
+        try:
+            comparison = await self._begun(run, series)
+            if comparison is not None:
                 await self._compare(run, venue, series, comparison)
-            except BadRequest as error:
-                # Gone from the exchange: there is nobody to compare with.
-                _log.info("source_unknown", series=str(series), error=str(error))
+        except BadRequest as error:
+            # Gone from the exchange: there is nothing to compare with.
+            _log.info("source_unknown", series=str(series), error=str(error))
+        except Corrupt as error:
+            note_damage(series, error)
+        if comparison is not None:
             await self.reports.write(series, comparison.check, compared=comparison.compared)
             if not comparison.check.ok:
                 _warn(series, comparison)
@@ -120,17 +128,17 @@ class VerifySource:
     async def _compare(
         self, run: JobRun, venue: Venue, series: Series, comparison: Comparison
     ) -> None:
-        sample, step = comparison.sample(series, self.samples), series.timeframe.ms
-        for near in neighbours(sample.wanted, step):
+        sample, frame = comparison.sample(series, self.samples), series.timeframe
+        for near in neighbours(sample.wanted, frame.ms):
             if near[0] < run.cursor.since_ms:
                 continue
-            stored = await asyncio.to_thread(self.store.rows, series, near[0], near[-1] + step)
+            end_ms = frame.end(near[-1])
+            stored = await asyncio.to_thread(self.store.rows, series, near[0], end_ms)
             sample.add(stored)
             held = sample.held(near)
             if held:
-                run.check()
                 await self._ask(run, venue, series, comparison, sample, held)
-            moved = replace(run.cursor, since_ms=near[-1] + step, page=run.cursor.page + 1)
+            moved = replace(run.cursor, since_ms=end_ms, page=run.cursor.page + 1)
             progress = {**run.progress, "comparing": comparison.document(series)}
             await run.commit(moved, pages=1, progress=progress)
 
@@ -143,13 +151,16 @@ class VerifySource:
         sample: Sample,
         times: list[int],
     ) -> None:
-        limit = (times[-1] - times[0]) // series.timeframe.ms + 1
-        answer = await ask(venue, series, times[0], limit)
+        limit = series.timeframe.count(times[0], times[-1]) + 1
+        try:
+            answer = await run.tried(lambda: ask(venue, series, times[0], limit))
+        except NotServed:
+            return  # The exchange keeps only its newest bars: these cannot be compared.
         before = comparison.check.count
         sample.judge(comparison.check, times, _rows(answer.prepared.batch))
         comparison.compared += len(times)
         if comparison.check.count > before:
-            await keep(venue, answer, fence=run.fence)
+            await run.tried(partial(keep, venue, answer, fence=run.fence), begun=True)
 
 
 def _name(series: Series) -> list[str]:
