@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector.errors import ConfigError
+from collector.keys import ApiKeys
+from collector.listening import only_loopback
 
 if TYPE_CHECKING:
     from collector.settings import Settings
@@ -27,17 +28,14 @@ class Address:
 
 
 def address_for(settings: Settings, host: str | None, port: int | None) -> Address:
-    """What was asked for, else what the settings say; another port if theirs is taken.
+    """The given address, else that of the settings; another port if theirs is taken.
 
-    Raises ConfigError when a port that was asked for is taken, and for an address that others can
-    reach while there are no keys: the API would refuse it, again and again.
+    Raises ConfigError when a given port is taken, and for an address that others can reach while
+    there are no keys: the API would refuse it, again and again.
     """
     where = settings.server.host if host is None else host
-    if settings.api_keys is None and not _is_loopback(where):
-        raise ConfigError(
-            f"refusing to listen on {where}: others can reach it and no API key is configured "
-            "(collector key new)"
-        )
+    secret = settings.api_keys
+    only_loopback(where, ApiKeys.parse(secret.get_secret_value() if secret else None))
     wanted = settings.server.port if port is None else port
     free = _free_port(where, wanted)
     if free is None and port is None:
@@ -47,15 +45,8 @@ def address_for(settings: Settings, host: str | None, port: int | None) -> Addre
     return Address(where, free)
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _free_port(host: str, port: int) -> int | None:
-    """The port, or a free one for 0; None when it cannot be had."""
+    """The port, or a free one for 0; None when it is not available."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-_TIMEFRAMES = ("1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "12h", "1d", "1w")
+_TIMEFRAMES = ("1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "12h", "1d", "1w", "1M")
 
 
 def exchange_ids(incomplete: str) -> list[str]:
@@ -24,9 +24,29 @@ def timeframes(incomplete: str) -> list[str]:
 
 def job_types(incomplete: str) -> list[str]:
     """The types of jobs that begin like this."""
-    from collector.jobs.job import PRIORITIES
+    from collector.jobs import types
 
-    return [name for name in sorted(PRIORITIES) if name.startswith(incomplete)]
+    return [each.name for each in types.for_exchanges() if each.name.startswith(incomplete)]
+
+
+def type_words() -> str:
+    """The types of jobs by their subject."""
+    from collector.jobs import types
+
+    by_scope: dict[str, list[str]] = {}
+    for each in types.for_exchanges():
+        by_scope.setdefault(each.scope.value, []).append(each.name)
+    return "; ".join(f"of one {scope}: {', '.join(names)}" for scope, names in by_scope.items())
+
+
+def split(text: str, option: str) -> list[str]:
+    """The items between the commas. Raises UsageMistake when there is none."""
+    from collector.cli.failures import UsageMistake
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise UsageMistake(f"{option} names nothing")
+    return list(dict.fromkeys(names))
 
 
 Exchange = Annotated[
@@ -42,5 +62,20 @@ Timeframe = Annotated[
 ]
 Start = Annotated[str | None, typer.Option(help="From here: a date, epoch ms, or 30d ago.")]
 End = Annotated[str | None, typer.Option(help="Up to here, which is not included.")]
-JobId = Annotated[str, typer.Argument(metavar="ID", help="A job's id.")]
-JobIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of jobs.")]
+_MEANT = "A job's id, the beginning of it, or EXCHANGE SYMBOL TIMEFRAME TYPE as far as needed."
+JobId = Annotated[list[str], typer.Argument(metavar="JOB", help=_MEANT)]
+JobIds = Annotated[list[str] | None, typer.Argument(metavar="[JOB...]", help=_MEANT)]
+ManyExchanges = Annotated[
+    list[str] | None,
+    typer.Option("--exchange", help="All of this exchange.", autocompletion=exchange_ids),
+]
+ManyTypes = Annotated[
+    list[str] | None,
+    typer.Option("--type", help="All of this type.", autocompletion=job_types),
+]
+ManySymbols = Annotated[list[str] | None, typer.Option("--symbol", help="All of this symbol.")]
+ManyStates = Annotated[
+    list[str] | None,
+    typer.Option("--state", help="All in this state, such as failed, paused or running."),
+]
+EveryJob = Annotated[bool, typer.Option("--all", help="All jobs.")]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -12,56 +10,44 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from collector.cli.trouble_lines import name_of, trouble_lines
+from collector.jobs import types
+from collector.jobs.states import State
+from collector.progress import slots_done
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from collector.connectors.connector import Connector
     from collector.jobs.job import Job
+    from collector.operations.troubles import Trouble
 
-RATE_WINDOW_S = 10.0
 _MOST_ROWS = 15
 
 
-@dataclass(slots=True)
-class Pace:
-    """Bars a second over the last moments, from samples of a growing total."""
+def board(
+    jobs: Sequence[Job],
+    connectors: Sequence[Connector],
+    pace: float,
+    now_ms: int,
+    prices: Mapping[tuple[str, str], float] | None = None,
+    *,
+    troubles: Sequence[Trouble] = (),
+    in_all: int | None = None,
+) -> Group:
+    """The picture of one moment: troubles first. `prices` are live ones, by exchange and symbol.
 
-    _samples: deque[tuple[float, int]] = field(default_factory=deque)
-
-    def note(self, at: float, total: int) -> float:
-        """Adds a sample; returns the pace."""
-        self._samples.append((at, total))
-        while len(self._samples) > 2 and at - self._samples[0][0] > RATE_WINDOW_S:
-            self._samples.popleft()
-        (first_at, first), (last_at, last) = self._samples[0], self._samples[-1]
-        return (last - first) / (last_at - first_at) if last_at > first_at else 0.0
-
-
-def slots_done(job: Job) -> tuple[int, int]:
-    """How many bars of its history a backfill has behind it, and how many there are in all."""
-    progress = job.document.get("progress") or {}
-    if "from_ms" not in progress or job.timeframe is None:
-        return 0, 0
-    step = _step_ms(job)
-    from_ms, until_ms = progress["from_ms"], progress["until_ms"]
-    return (job.cursor.since_ms - from_ms) // step, (until_ms - from_ms) // step
-
-
-def _step_ms(job: Job) -> int:
-    from collector.market.timeframe import Timeframe
-
-    return Timeframe.parse(str(job.timeframe)).ms
-
-
-def board(jobs: Sequence[Job], connectors: Sequence[Connector], pace: float, now_ms: int) -> Group:
-    """The picture of one moment."""
-    backfills = [job for job in jobs if job.type == "ohlcv_backfill"]
+    `in_all` is how many backfills there are, when `jobs` are only some of them.
+    """
+    backfills = [job for job in jobs if job.type == types.OHLCV_BACKFILL.name]
     table = Table(box=None, pad_edge=False)
-    for heading in ("symbol", "tf", "state", "reached", "", "bars", "left"):
-        table.add_column(heading, justify="right" if heading in ("bars", "left") else "left")
-    for job in backfills[:_MOST_ROWS]:
+    for heading in ("exchange", "symbol", "tf", "state", "reached", "", "bars", "left", "price"):
+        to_the_right = heading in ("bars", "left", "price")
+        table.add_column(heading, justify="right" if to_the_right else "left")
+    for job in sorted(backfills, key=_urgency)[:_MOST_ROWS]:
         done, total = slots_done(job)
         table.add_row(
+            job.exchange_id,
             str(job.symbol),
             str(job.timeframe),
             _state(job),
@@ -69,24 +55,50 @@ def board(jobs: Sequence[Job], connectors: Sequence[Connector], pace: float, now
             ProgressBar(total=max(1, total), completed=done, width=24),
             f"{done:,}",
             _left(total - done, pace, len(backfills)) if total else "",
+            _price((prices or {}).get((job.exchange_id, str(job.symbol)))),
         )
-    live = [job for job in jobs if job.type == "ohlcv_incremental"]
+    live = [job for job in jobs if job.type == types.OHLCV_INCREMENTAL.name]
     newest = max((job.cursor.last_ts for job in live), default=0)
     lines = [
         f"{pace:,.0f} bars/s",
         f"{len(live)} live series, newest bar {_date(newest, seconds=True)}" if newest else "",
         *(_budget(connector, now_ms) for connector in connectors),
     ]
-    return Group(table, Text(""), Text("   ".join(line for line in lines if line)))
+    more = max(len(backfills), in_all or 0) - min(len(backfills), _MOST_ROWS)
+    return Group(
+        *(Text(line, style="red") for line in trouble_lines(troubles, now_ms)),
+        table,
+        Text(f"{more:,} more: collector job list --type ohlcv_backfill\n" if more > 0 else ""),
+        Text("   ".join(line for line in lines if line)),
+    )
 
 
-def one_line(jobs: Sequence[Job], connectors: Sequence[Connector], pace: float, now_ms: int) -> str:
+def _urgency(job: Job) -> int:
+    """What failed first, what is done last."""
+    if job.cursor.done:
+        return 2
+    return 0 if job.state is State.FAILED or (job.document.get("waiting_for") == "retry") else 1
+
+
+def one_line(
+    jobs: Sequence[Job],
+    connectors: Sequence[Connector],
+    pace: float,
+    now_ms: int,
+    troubles: Sequence[Trouble] = (),
+) -> str:
     """The same for a log: no colours, no redrawing."""
-    counts = [slots_done(job) for job in jobs if job.type == "ohlcv_backfill"]
+    counts = [slots_done(job) for job in jobs if job.type == types.OHLCV_BACKFILL.name]
     done, total = sum(c[0] for c in counts), sum(c[1] for c in counts)
     share = 100 * done / total if total else 0.0
     budgets = "   ".join(_budget(connector, now_ms) for connector in connectors)
-    return f"{done:,} of {total:,} bars ({share:.1f}%)   {pace:,.0f} bars/s   {budgets}"
+    far = f"{done:,} of {total:,} bars ({share:.1f}%)" if total else "no backfill has begun"
+    wrong = f"   ! {', '.join(name_of(each) for each in troubles)}" if troubles else ""
+    return f"{far}   {pace:,.0f} bars/s   {budgets}{wrong}"
+
+
+def _price(price: float | None) -> str:
+    return "" if price is None else f"{price:,.10g}"
 
 
 def _state(job: Job) -> str:

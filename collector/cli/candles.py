@@ -13,12 +13,12 @@ from collector.cli.verb import Asked, given, verb
 app = typer.Typer()
 
 
-class Gaps(StrEnum):
+class GapChoice(StrEnum):
     INCLUDE = "include"
     OMIT = "omit"
 
 
-GapsOption = Annotated[Gaps, typer.Option(help="Show slots without a bar, or leave them out.")]
+GapsOption = Annotated[GapChoice, typer.Option(help="Show slots without a bar, or leave them out.")]
 AsOf = Annotated[str | None, typer.Option(help="What was known at this moment.")]
 
 
@@ -30,7 +30,7 @@ def read(
     timeframe: Timeframe,
     start: Start = None,
     end: End = None,
-    gaps: GapsOption = Gaps.INCLUDE,
+    gaps: GapsOption = GapChoice.INCLUDE,
     as_of: AsOf = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many bars.")] = 50,
 ) -> None:
@@ -54,7 +54,7 @@ def export(
     form: FormOption = None,
     start: Start = None,
     end: End = None,
-    gaps: GapsOption = Gaps.INCLUDE,
+    gaps: GapsOption = GapChoice.INCLUDE,
     as_of: AsOf = None,
     force: Force = False,
 ) -> None:

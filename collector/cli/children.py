@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import os
 import signal
-import sys
 from typing import TYPE_CHECKING
 
 from collector.backoff import Backoff
-from collector.cli.processes import command
+from collector.operations.processes import command, die_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
 RESTART = Backoff(base_seconds=1.0, max_seconds=30.0)
-_PR_SET_PDEATHSIG = 1
 LARGEST_LOG = 10_000_000
 
 
@@ -32,31 +28,31 @@ class Child:
         *,
         environment: Mapping[str, str],
         log: Path,
-        say: Callable[[str], None],
+        report: Callable[[str], None],
     ) -> None:
         self.name = name
         self.restarts = 0
         self._command = command(module, *arguments)
         self._environment = dict(environment)
         self._log = log
-        self._say = say
+        self._report = report
         self._process: asyncio.subprocess.Process | None = None
         self._stopping = False
         self.started = asyncio.Event()
 
     async def keep_running(self) -> None:
-        """Until told to stop, or cancelled."""
+        """Runs until it is stopped or cancelled."""
         while not self._stopping:
             code = await self._run_once()
             if self._stopping:
                 return
             self.restarts += 1
             pause = RESTART.delay(self.restarts, 0.5)
-            self._say(f"{self.name} ended with code {code}; starting it again ({self._log})")
+            self._report(f"{self.name} ended with code {code}; starting it again ({self._log})")
             await asyncio.sleep(pause)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Asks it to end; it is not started again."""
+        """Ends it; it is not started again."""
         self._stopping = True
         if self._process is not None and self._process.returncode is None:
             self._process.send_signal(number)
@@ -82,18 +78,3 @@ class Child:
             self._process.kill()
             await self._process.wait()
             raise
-
-
-def die_with_parent() -> Callable[[], None] | None:
-    """For a child to run before it begins: drain when this process dies, however it dies."""
-    if sys.platform != "linux":
-        return None
-    libc = ctypes.CDLL(None, use_errno=True)
-    parent = os.getpid()
-
-    def arrange() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # It died before we asked.
-            os._exit(1)
-
-    return arrange

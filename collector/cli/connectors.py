@@ -1,4 +1,4 @@
-"""`collector connector`: exchanges, their limits, and whether they may be asked."""
+"""`collector connector`: exchanges, their limits, and whether requests may be sent."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -30,7 +30,7 @@ def add(
 ) -> None:
     """Add an exchange. Limits that are not given are the exchange's own.
 
-    Adding it again changes nothing and says so.
+    Adding it again changes nothing and reports that.
 
     Example: `collector connector add binance --rate-limit 10 --period-ms 1000`
     """
@@ -86,13 +86,24 @@ def pause(
 
 @verb(app, "resume")
 def resume(asked: Asked, exchange: Exchange) -> None:
-    """Lift a pause. A ban stays: it is the exchange's word.
+    """Lift a pause. A ban stays: it was imposed by the exchange.
 
     Example: `collector connector resume binance`
     """
     from collector.cli.actions import connectors
 
     give(asked, connectors.resumed(asked, exchange))
+
+
+@verb(app, "unblock")
+def unblock(asked: Asked, exchange: Exchange) -> None:
+    """Lift a block before the exchange's time is over, at your own risk. A pause stays.
+
+    Example: `collector connector unblock binance`
+    """
+    from collector.cli.actions import connectors
+
+    give(asked, connectors.unblocked(asked, exchange))
 
 
 @verb(app, "remove")

@@ -1,4 +1,4 @@
-"""`datalayer`: backfill, resample, validate and report on the lake, by seed 003's own words."""
+"""`datalayer`: backfill, resample, validate, repair and report, as its specification names them."""
 
 import sys
 from pathlib import Path
@@ -6,20 +6,21 @@ from typing import Annotated
 
 import typer
 
-from collector.cli.arguments import exchange_ids
+from collector.cli.arguments import exchange_ids, split
 from collector.cli.arguments import timeframes as completed
 from collector.cli.main import run
+from collector.cli.repair import repair
 from collector.cli.verb import Asked, give, given, verb
 
 app = typer.Typer(
     name="datalayer",
-    help="Loads, resamples and checks OHLCV series. Exit codes: 0 success, 3 E_API, "
+    help="Loads, resamples, checks and repairs OHLCV series. Exit codes: 0 success, 3 E_API, "
     "4 E_RATE_LIMIT, 5 E_SCHEMA, 6 E_TIME_DRIFT, 7 E_WRITE, 8 E_CONFIG, 9 E_AUTH, 10 E_GAPS.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     add_completion=False,
-    # A flag that nobody gave is None to typer, and understanding that costs 100 ms of pydantic.
+    # Typer sees a missing flag as None, and handling that imports pydantic, which takes 100 ms.
     context_settings={"default_map": {"help": False}},
 )
 
@@ -46,14 +47,13 @@ def backfill(
     ] = None,
     exchange: Exchange = None,
 ) -> None:
-    """Load the 1m history of symbols up to now, and what it still lacks. Repeat it at will.
+    """Load the 1m history of symbols up to now, and what it still lacks. Safe to repeat.
 
     Starts a worker for as long as it takes when none is running.
 
     Example: `datalayer backfill --symbols BTCUSDT,ETHUSDT --since 2023-01-01`
     """
     from collector.cli.actions import backfill as action
-    from collector.cli.actions.tickers import split
 
     give(asked, action.backfill(asked, split(symbols, "--symbols"), since, exchange))
 
@@ -65,12 +65,11 @@ def resample(
     tfs: Tfs = "",
     exchange: Exchange = None,
 ) -> None:
-    """Make longer bars of the stored minutes (default: resample.tfs of the settings).
+    """Make longer bars from the stored minutes (default: resample.tfs of the settings).
 
     Example: `datalayer resample --symbols BTCUSDT,ETHUSDT --tfs 5m,15m,1h`
     """
     from collector.cli.actions import lake_answers
-    from collector.cli.actions.tickers import split
 
     frames = split(tfs, "--tfs") if tfs else asked.settings().resample.tfs
     given(asked, lake_answers.resample(asked, split(symbols, "--symbols"), frames, exchange))
@@ -85,7 +84,9 @@ def validate(
     exchange: Exchange = None,
     samples: Annotated[
         int | None,
-        typer.Option("--samples", min=0, help="Bars to compare with the exchange; 0 asks nobody."),
+        typer.Option(
+            "--samples", min=0, help="Bars to compare with the exchange; 0 sends no request."
+        ),
     ] = None,
 ) -> None:
     """Check series: types, order, OHLC, volume, calendar, the exchange's own bars, the clock.
@@ -93,7 +94,6 @@ def validate(
     Example: `datalayer validate --symbols BTCUSDT --tfs 1m,5m,15m,1h --out reports/validate.json`
     """
     from collector.cli.actions import lake_answers
-    from collector.cli.actions.tickers import split
 
     names, frames = split(symbols, "--symbols"), split(tfs, "--tfs")
     give(asked, lake_answers.validate(asked, names, frames, exchange, out, samples))
@@ -114,10 +114,12 @@ def missing_report(
     Example: `datalayer missing-report --symbols ALL --tfs 1m,5m,15m,1h --out reports/missing.csv`
     """
     from collector.cli.actions import lake_answers
-    from collector.cli.actions.tickers import split
 
     names, frames = split(symbols, "--symbols"), split(tfs, "--tfs")
-    given(asked, lake_answers.missing_report(asked, names, frames, exchange, out))
+    give(asked, lake_answers.missing_report(asked, names, frames, exchange, out))
+
+
+verb(app, "repair")(repair)
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,7 +14,8 @@ def demo_settings(settings: Settings) -> Settings:
     """The same settings, in the demo's own home, database and lake."""
     home = settings.home / "demo"
     own = {"home": home, "mongo_db": "collector_demo", "data": str(home / "data")}
-    return settings.model_copy(update={**own, "exchanges": {}, "streams": []})
+    nothing: dict[str, Any] = {"exchanges": {}, "streams": [], "fxcm": None, "global_limit": None}
+    return settings.model_copy(update={**own, **nothing})
 
 
 def demo_config(home: Path) -> Path:

@@ -1,34 +1,35 @@
 """How a verb fails: one line on standard error, `E_NAME: what happened`, and the number of it.
 
-A traceback is shown only to those who ask for one, by `--debug` or COLLECTOR_DEBUG=1.
+A traceback is shown only with `--debug` or COLLECTOR_DEBUG=1.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from dataclasses import dataclass
 
-from collector.errors import CollectorError, ConfigError, StoreError
+from collector.errors import CollectorError, InvalidInput, StoreError
 
 UNEXPECTED = 1
-"""What Python itself exits with after an error that nobody expected."""
-
-_AUTH_CODES = frozenset({13, 18})
+"""Python's own exit code after an unexpected error."""
 
 
-class UsageMistake(CollectorError):
-    """What was typed makes no sense: an unknown value, or values that contradict each other."""
+_FIELD = re.compile(r"`(\w+)`")
 
-    code = "usage"
-    exit_name = "E_USAGE"
-    exit_code = 2
+
+class UsageMistake(InvalidInput):
+    """The arguments are invalid: an unknown value, or values that contradict each other."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("arguments", "usage", reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error as the command line tells it."""
+    """An error as the command line reports it."""
 
     name: str
     message: str
@@ -39,16 +40,23 @@ class Failure:
 
 
 def failure(error: BaseException) -> Failure:
-    """What to say about an error, whoever raised it."""
+    """The message about any error."""
     own = own_error(error)
     if own is not None:
-        return Failure(own.exit_name, str(own), own.exit_code)
+        return Failure(own.exit_name, _words(own), own.exit_code)
     if type(error).__module__.partition(".")[0] in ("pymongo", "bson"):
-        return _of_the_driver(error)
+        return Failure(CollectorError.exit_name, f"MongoDB: {error}", CollectorError.exit_code)
     if isinstance(error, OSError):
         return Failure(StoreError.exit_name, _of_the_system(error), StoreError.exit_code)
-    said = f"unexpected {type(error).__name__}: {error} (--debug shows where)"
-    return Failure(CollectorError.exit_name, said, UNEXPECTED)
+    message = f"unexpected {type(error).__name__}: {error} (--debug shows where)"
+    return Failure(CollectorError.exit_name, message, UNEXPECTED)
+
+
+def _words(error: CollectorError) -> str:
+    """A field that the error names is an option here: `since` is --since."""
+    if not isinstance(error, InvalidInput):
+        return str(error)
+    return _FIELD.sub(lambda field: f"--{field[1].replace('_', '-')}", str(error))
 
 
 def own_error(error: BaseException) -> CollectorError | None:
@@ -59,12 +67,12 @@ def own_error(error: BaseException) -> CollectorError | None:
 
 
 def report(error: BaseException) -> int:
-    """Says it on standard error; returns the exit code."""
-    told = failure(error)
+    """Prints it on standard error; returns the exit code."""
+    shown = failure(error)
     if tracebacks_wanted():
         traceback.print_exception(error)
-    print(told, file=sys.stderr)
-    return told.exit_code
+    print(shown, file=sys.stderr)
+    return shown.exit_code
 
 
 def tracebacks_wanted() -> bool:
@@ -74,18 +82,6 @@ def tracebacks_wanted() -> bool:
 def want_tracebacks() -> None:
     """For this process and those it starts."""
     os.environ["COLLECTOR_DEBUG"] = "1"
-
-
-def _of_the_driver(error: BaseException) -> Failure:
-    from pymongo.errors import ConfigurationError, OperationFailure
-
-    if isinstance(error, ConfigurationError):
-        # It may quote the address, and an address may hold a password.
-        said = str(error) if "@" not in str(error) else "it is not a MongoDB address"
-        return Failure(ConfigError.exit_name, f"COLLECTOR_MONGO_URI: {said}", ConfigError.exit_code)
-    if isinstance(error, OperationFailure) and error.code in _AUTH_CODES:
-        return Failure("E_AUTH", f"MongoDB refuses this user: {error.details}", 9)
-    return Failure(CollectorError.exit_name, f"MongoDB: {error}", CollectorError.exit_code)
 
 
 def _of_the_system(error: OSError) -> str:

@@ -1,4 +1,4 @@
-"""Files that verbs write rows to: where they lie, and their form."""
+"""Files that verbs write rows to: their paths and formats."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -23,7 +23,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace the file.")]
 
 
 def form_of(asked: Asked, form: Form | None, out: Path) -> Form:
-    """The form that was asked for, else the one the file's name tells."""
+    """The given format, else the one of the file's name."""
     if str(out) == "-" and asked.json:
         raise UsageMistake("--json and --out - both want standard output")
     if form is not None:

@@ -4,9 +4,22 @@ from typing import Annotated
 
 import typer
 
-from collector.cli.arguments import Exchange, JobId, JobIds, exchange_ids, job_types, timeframes
+from collector.cli.arguments import (
+    EveryJob,
+    Exchange,
+    JobId,
+    JobIds,
+    ManyExchanges,
+    ManyStates,
+    ManySymbols,
+    ManyTypes,
+    exchange_ids,
+    job_types,
+    timeframes,
+    type_words,
+)
 from collector.cli.verb import Asked, give, verb
-from collector.jobs.states import State, Status
+from collector.jobs.states import Status
 
 app = typer.Typer(help="Jobs: what is collected, and how far it is.", no_args_is_help=True)
 
@@ -23,8 +36,7 @@ def add(
         str,
         typer.Argument(
             metavar="TYPE",
-            help="ohlcv_backfill, ohlcv_incremental, gap_backfill, or for the whole exchange "
-            "markets_refresh, compact, tail_refresh, gap_scan, full_scan, verify_source.",
+            help=type_words(),
             autocompletion=job_types,
         ),
     ],
@@ -36,7 +48,7 @@ def add(
     cron: Annotated[str | None, typer.Option(help="Run at these times, UTC: '0 * * * *'.")] = None,
     priority: Annotated[int | None, typer.Option(min=0, max=1000, help="Lower goes first.")] = None,
 ) -> None:
-    """Add one job. Adding the same again changes nothing and says so.
+    """Add one job. Adding the same again changes nothing and reports that.
 
     `collector add` is the short way to what a series needs.
 
@@ -61,7 +73,9 @@ def listed(
     symbol: Annotated[str | None, typer.Option(help="Only this symbol.")] = None,
     timeframe: _Timeframe = None,
     status: Annotated[Status | None, typer.Option(help="Only with this status.")] = None,
-    state: Annotated[State | None, typer.Option(help="Only in this state.")] = None,
+    state: Annotated[
+        str | None, typer.Option(help="Only in this state; done and paused as the table has them.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 100,
     cursor: Annotated[str | None, typer.Option(help="Go on after an earlier list.")] = None,
 ) -> None:
@@ -77,61 +91,57 @@ def listed(
         "symbol": symbol,
         "timeframe": timeframe,
         "status": status.value if status else None,
-        "state": state.value if state else None,
+        "state": state,
     }
     give(asked, jobs.listed(asked, filters, limit, cursor))
 
 
 @verb(app, "show")
-def show(asked: Asked, job_id: JobId) -> None:
+def show(asked: Asked, job: JobId) -> None:
     """Show one job and its latest runs.
 
-    Example: `collector job show 6743f0c2a1b2c3d4e5f60718`
+    Example: `collector job show binance BTC/USDT 1m ohlcv_backfill`
     """
     from collector.cli.actions import jobs
 
-    give(asked, jobs.shown(asked, job_id))
+    give(asked, jobs.shown(asked, job))
 
 
-@verb(app, "pause")
-def pause(asked: Asked, job_ids: JobIds) -> None:
-    """Stop jobs; a running one stops after the page in hand and keeps its place.
+def _bulk(name: str, does: str, example: str) -> None:
+    """A verb that takes jobs, or options that name many of them."""
 
-    Example: `collector job pause 6743f0c2a1b2c3d4e5f60718`
+    def change(
+        asked: Asked,
+        jobs: JobIds = None,
+        exchange: ManyExchanges = None,
+        job_type: ManyTypes = None,
+        symbol: ManySymbols = None,
+        state: ManyStates = None,
+        every: EveryJob = False,
+    ) -> None:
+        from collector.cli.actions import bulk_jobs
+
+        many = bulk_jobs.Many(exchange, job_type, symbol, state, every)
+        give(asked, bulk_jobs.changed(asked, name, jobs or [], many))
+
+    change.__doc__ = f"""{does}
+
+    With options instead of jobs it is done to all that have these values, finished ones left out.
+
+    Example: `collector job {name} {example}`
     """
-    from collector.cli.actions import jobs
-
-    give(asked, jobs.paused(asked, job_ids))
+    verb(app, name)(change)
 
 
-@verb(app, "resume")
-def resume(asked: Asked, job_ids: JobIds) -> None:
-    """Let paused jobs run again, now.
-
-    Example: `collector job resume 6743f0c2a1b2c3d4e5f60718`
-    """
-    from collector.cli.actions import jobs
-
-    give(asked, jobs.resumed(asked, job_ids))
-
-
-@verb(app, "run")
-def run(asked: Asked, job_ids: JobIds) -> None:
-    """Run jobs now, whatever their schedule; also finished and failed ones.
-
-    Example: `collector job run 6743f0c2a1b2c3d4e5f60718`
-    """
-    from collector.cli.actions import jobs
-
-    give(asked, jobs.run(asked, job_ids))
-
-
-@verb(app, "remove")
-def remove(asked: Asked, job_ids: JobIds) -> None:
-    """Remove jobs. What they collected stays.
-
-    Example: `collector job remove 6743f0c2a1b2c3d4e5f60718`
-    """
-    from collector.cli.actions import jobs
-
-    give(asked, jobs.removed(asked, job_ids))
+_bulk(
+    "pause",
+    "Stop jobs; a running one stops after its current page and keeps its place.",
+    "--exchange binance",
+)
+_bulk("resume", "Let paused jobs run again, now.", "--state failed")
+_bulk(
+    "run",
+    "Run jobs now, whatever their schedule; also finished and failed ones.",
+    "binance BTC/USDT 1m ohlcv_incremental",
+)
+_bulk("remove", "Remove jobs. What they collected stays.", "--exchange binance --symbol ETH/BTC")

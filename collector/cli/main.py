@@ -1,4 +1,4 @@
-"""`collector`: everything one does with it from a terminal. This file only puts it together."""
+"""`collector`: all commands. This file only assembles them."""
 
 from __future__ import annotations
 
@@ -8,23 +8,30 @@ from typing import Annotated
 
 import typer
 
-from collector import __version__
 from collector.cli import (
+    apply,
+    backup,
     candles,
     connectors,
+    fxcm,
+    history,
     jobs,
     keys,
     programs,
+    quarantine,
+    repair,
     status,
     streams,
     tickers,
     trades,
 )
 from collector.cli.failures import UsageMistake, report, want_tracebacks
+from collector.version import __version__
 
 _UNSAID = {"help": False}
 _GROUPS = {
     "connector": connectors.app,
+    "fxcm": fxcm.app,
     "job": jobs.app,
     "key": keys.app,
     "migrate": programs.migrate,
@@ -37,7 +44,7 @@ app = typer.Typer(
     # Markdown would look the same and cost 60 ms of imports.
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    # A flag that nobody gave is None to typer, and understanding that costs 100 ms of pydantic.
+    # Typer sees a missing flag as None, and handling that imports pydantic, which takes 100 ms.
     context_settings={
         "default_map": {
             **_UNSAID,
@@ -49,11 +56,16 @@ app = typer.Typer(
 )
 for verbs in (
     programs.app,
+    apply.app,
     streams.app,
     status.app,
     candles.app,
     trades.app,
     tickers.app,
+    history.app,
+    quarantine.app,
+    repair.app,
+    backup.app,
 ):
     app.add_typer(verbs)
 for name, verbs in _GROUPS.items():
@@ -80,16 +92,16 @@ def options(
 
 
 def run(arguments: list[str], program: typer.Typer = app) -> int:
-    """Does what the arguments say; returns the exit code. Errors are one line on stderr."""
+    """Runs the command of the arguments; returns the exit code. Errors are one line on stderr."""
     try:
         code = program(arguments, prog_name=program.info.name, standalone_mode=False)
     except typer.TyperException as error:
-        # Without a message it was help, asked for by saying nothing.
+        # Without a message it was help, shown because there were no arguments.
         return report(UsageMistake(_with_hint(error))) if error.format_message() else 2
     except typer.Abort:
         return 130
     except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not complain about it at the end.
+        # The reader of our output has closed it; Python must not complain about that at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:  # noqa: BLE001 - the last one who can put it into words

@@ -1,38 +1,16 @@
-"""Moments as people type and read them. Everything is UTC."""
+"""Times as users type and read them. Everything is UTC."""
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from collector.cli.failures import UsageMistake
+from collector.market.moment import EARLIEST_MS, LATEST_MS
+from collector.operations.moments import moment_ms
 
 if TYPE_CHECKING:
     from collector.market.interval import Interval
-
-SPAN_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_SPAN = re.compile(r"([0-9]{1,6})([smhdw])")
-_SHORTEST_EPOCH = 12  # digits: 1973 in milliseconds
-_EARLIEST_MS, _LATEST_MS = 0, 253_402_300_799_999  # 1970 to 9999
-
-
-def moment_ms(text: str, now_ms: int, span: Literal["ago", "ahead"] = "ago") -> int:
-    """`2025-01-01`, `2025-01-01T12:00Z`, epoch ms, or a span such as `30d` ago or ahead.
-
-    Raises UsageMistake for anything else.
-    """
-    match = _SPAN.fullmatch(text)
-    if match is not None:
-        length = int(match[1]) * SPAN_MS[match[2]]
-        found = now_ms - length if span == "ago" else now_ms + length
-    elif text.isascii() and text.isdigit() and len(text) >= _SHORTEST_EPOCH:
-        found = int(text)
-    else:
-        found = _of_iso(text)
-    if not _EARLIEST_MS <= found <= _LATEST_MS:
-        raise UsageMistake(f"{text!r} is not between 1970 and 9999")
-    return found
 
 
 def range_ms(start: str | None, end: str | None, now_ms: int, there: Interval) -> tuple[int, int]:
@@ -47,21 +25,9 @@ def range_ms(start: str | None, end: str | None, now_ms: int, there: Interval) -
     return max(from_ms, there.from_ms), min(to_ms, there.to_ms)
 
 
-def _of_iso(text: str) -> int:
-    # Eight digits alone could be a date or a number: neither is guessed.
-    try:
-        date = datetime.fromisoformat(text if not text.isdigit() else "")
-    except ValueError:
-        raise UsageMistake(
-            f"{text!r} is no moment: write 2025-01-01, 2025-01-01T12:00Z, epoch ms or a span (30d)"
-        ) from None
-    date = date if date.tzinfo else date.replace(tzinfo=UTC)
-    return round(date.timestamp() * 1000)
-
-
 def shown_moment(ms: int | None, *, seconds: bool = True) -> str:
     """`2025-01-01 12:00:00`, and `-` for none."""
-    if not ms or not _EARLIEST_MS <= ms <= _LATEST_MS:
+    if not ms or not EARLIEST_MS <= ms <= LATEST_MS:
         return "-"
     form = "%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M"
     return datetime.fromtimestamp(ms / 1000, UTC).strftime(form)

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from collector.cli.failures import want_tracebacks
-from collector.cli.processes import become
 from collector.cli.verb import Config, Debug, Json
+from collector.operations.processes import become
 
 app = typer.Typer()
 migrate = typer.Typer(help="Bring the database to this program's schema.", no_args_is_help=True)
@@ -84,19 +84,30 @@ def simulate(
 
     Example: `collector simulate --port 8900 --latency-ms 50`
 
-    More options: `python -m collector.exchanges.simulated --help`
+    More options: `python -m collector.simulated --help`
     """
     become(
-        "collector.exchanges.simulated",
+        "collector.simulated",
         *("--port", str(port)),
         *("--symbols", str(symbols)),
         *("--latency-ms", str(latency_ms)),
     )
 
 
+@app.command()
+def recover(config: Config = None, json: Json = False) -> None:
+    """Bring back connectors, jobs and cursors from the lake, for a database that was lost.
+
+    Migrates the database first. What it has already stays; stored bars are not fetched again.
+
+    Example: `collector recover`
+    """
+    _migrations("recover", config, json)
+
+
 @migrate.command("up")
 def migrate_up(config: Config = None, json: Json = False) -> None:
-    """Apply what is missing, then make the connectors and streams of the settings file.
+    """Apply the migrations that are missing. `collector apply` makes connectors and jobs.
 
     Example: `collector migrate up`
     """

@@ -1,4 +1,4 @@
-"""`collector status` and `collector watch`: how it stands, once and all the time."""
+"""`collector status` and `collector watch`: the current state, once or continuously."""
 
 from typing import Annotated
 
@@ -11,7 +11,9 @@ app = typer.Typer()
 
 @verb(app, "status")
 def status(asked: Asked) -> None:
-    """Show how it stands now: exchanges, budgets, jobs, workers, lag.
+    """Show what is wrong, then exchanges, budgets, jobs, workers and lag.
+
+    Exits with 1 when something is wrong, so that a script can ask.
 
     Example: `collector status`
     """
@@ -24,16 +26,30 @@ def status(asked: Asked) -> None:
 def watch(
     asked: Asked,
     every: Annotated[float, typer.Option(min=0.2, max=3600, help="Seconds between looks.")] = 1.0,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="No viewer: read the database and print what is there.")
+    ] = False,
+    mode: Annotated[int, typer.Option(min=1, max=7, help="What the viewer shows first.")] = 1,
 ) -> None:
-    """Show how it stands until Ctrl-C. With `--json`, or into a pipe, a line each time.
+    """Watch it until Ctrl-C or q: exchanges, jobs, workers, lag, prices, history budget, back-off.
+
+    Over the API: the one of this machine, or COLLECTOR_URL with the key COLLECTOR_TOKEN. With
+    `--plain`, `--json` or into a pipe it reads the database instead, a line each time.
 
     Example: `collector watch --demo`
     """
     import asyncio
     import contextlib
 
-    from collector.cli.actions import status as actions
+    from collector.progress import console
 
     # Ctrl-C is how one leaves: nothing went wrong.
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(actions.watch(asked, every))
+        if plain or asked.json or not console().is_terminal:
+            from collector.cli.actions import status as actions
+
+            asyncio.run(actions.watch(asked, every))
+        else:
+            from collector.cli.actions.viewer import view
+
+            view(asked, every, str(mode))

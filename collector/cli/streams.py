@@ -1,4 +1,4 @@
-"""`collector add`: the short way from nothing to a series that is kept whole."""
+"""`collector add`: the short way to a series that is kept complete."""
 
 from typing import Annotated
 
@@ -26,7 +26,7 @@ def add(
     ] = None,
     backfill: Annotated[bool, typer.Option(help="Fetch the history, too.")] = True,
 ) -> None:
-    """Collect series: makes the connector and the jobs that are missing, and says which existed.
+    """Collect series: creates the missing connector and jobs, and lists those that existed.
 
     Example: `collector add binance BTC/USDT ETH/USDT --timeframes 1m,1h --since 2024-01-01`
     """

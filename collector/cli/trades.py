@@ -40,7 +40,7 @@ def trades(
 
     if out is None:
         if form is not None or force:
-            raise UsageMistake("--format and --force are for a file: say --out, too")
+            raise UsageMistake("--format and --force are for a file: add --out")
         stretch = actions.stretch_of(asked, exchange, symbol, start, end)
         given(asked, actions.shown(stretch, limit, newest=start is None))
     else:

@@ -6,41 +6,40 @@ import asyncio
 import json
 import os
 import signal
-import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.live import Live
 
+from collector.cli.actions.apply import change_lines
 from collector.cli.address import address_for
-from collector.cli.board import Pace, board, one_line, slots_done
-from collector.cli.children import Child, die_with_parent
+from collector.cli.children import Child
 from collector.cli.demo import DEMO_EXCHANGE, add_demo_jobs
 from collector.cli.demo_settings import demo_config, demo_settings
-from collector.cli.processes import command
-from collector.connectors.registry import ConnectorRegistry
-from collector.errors import ConfigError, DatabaseUnavailable
-from collector.jobs.queue import JobQueue
+from collector.cli.up_screen import UpScreen
+from collector.errors import ConfigError
+from collector.mongo.address import for_other_processes
 from collector.mongo.client import Database
 from collector.mongo.embedded import EmbeddedMongo
+from collector.mongo.schema_watch import leaving_newer_schema
+from collector.operations.applied_settings import apply_settings
+from collector.operations.processes import command, die_with_parent, last_line
+from collector.operations.wishes import record_changes
+from collector.store.root import storage_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from collector.jobs.job import Job
     from collector.settings import Settings
 
 DRAIN_SECONDS = 60.0
-REDRAW_SECONDS = 0.5
-LINE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """What the command line says."""
+    """What the command line contains."""
 
     demo: bool = False
     workers: int = 2
@@ -68,20 +67,29 @@ class Up:
             environment = self._environment(uri)
             if self._options.demo:
                 environment["COLLECTOR_EXCHANGE_URLS"] = await self._simulated_exchange(stack)
-            await self._migrate(environment)
             database = await stack.enter_async_context(Database(uri, self._settings.mongo_db))
+            await database.reach(self._settings.mongo_patience_seconds)
+            await self._migrate(environment)
             await database.read_server_clock()
             if self._options.demo:
                 await add_demo_jobs(database)
-            self._say(f"API on {self._address.url}")
-            self._say(f"data in {self._settings.data_root}, logs in {self._logs}")
-            await self._work(database, environment)
+            else:
+                await self._apply_settings(database)
+            self._print(f"API on {self._address.url}")
+            self._print(f"data in {self._settings.data_root}, logs in {self._logs}")
+            async with leaving_newer_schema(database, self._stop.set):
+                await self._work(database, environment)
+        demo = " --demo" if self._options.demo else ""
+        self._print(
+            f"stopped; `collector up{demo}` continues where it was, "
+            f"`collector status{demo}` shows what there is"
+        )
 
     # -- putting it together ------------------------------------------------------------------
 
     async def _database_uri(self, stack: AsyncExitStack) -> str:
-        if self._settings.mongo_uri is not None:
-            return self._settings.mongo_uri
+        if (configured := self._settings.mongo_address) is not None:
+            return configured
         purpose = "collector up --demo" if self._options.demo else "collector up"
         mongo = await EmbeddedMongo.start(self._settings.home, purpose=purpose)
         await stack.enter_async_context(mongo)
@@ -89,10 +97,10 @@ class Up:
         return mongo.uri
 
     def _environment(self, uri: str) -> dict[str, str]:
-        """What the other processes need to be of one mind with this one."""
+        """What the other processes need to use the same configuration."""
         settings = {
             "COLLECTOR_HOME": str(self._settings.home),
-            "COLLECTOR_MONGO_URI": uri,
+            **for_other_processes(uri),
             "COLLECTOR_MONGO_DB": self._settings.mongo_db,
             "COLLECTOR_DATA": self._settings.data_root,
         }
@@ -109,7 +117,7 @@ class Up:
         journal = self._settings.home / "exchange-journal.jsonl"
         arguments = ["--port", "0", "--journal", str(journal)]
         process = await asyncio.create_subprocess_exec(
-            *command("collector.exchanges.simulated", *arguments),
+            *command("collector.simulated", *arguments),
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,
             preexec_fn=die_with_parent(),
@@ -126,8 +134,15 @@ class Up:
         address = line.rpartition(" ")[2]
         if not address.startswith("http://"):
             raise ConfigError("the simulated exchange did not start")
-        self._say(line)
+        self._print(line)
         return json.dumps({DEMO_EXCHANGE: address})
+
+    async def _apply_settings(self, database: Database) -> None:
+        """Makes connectors and jobs as the settings file asks, and prints what that changed."""
+        plan = await apply_settings(database, self._settings)
+        await record_changes(database, storage_at(self._settings.data_root))
+        for line in (*change_lines(plan.changes), *plan.notes):
+            self._print(line)
 
     async def _migrate(self, environment: dict[str, str]) -> None:
         arguments = ["up", *self._config_arguments()]
@@ -137,9 +152,9 @@ class Up:
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
         )
-        _, said = await process.communicate()
+        _, output = await process.communicate()
         if process.returncode:
-            raise ConfigError(f"migrating the database failed: {said.decode().strip()}")
+            raise ConfigError(f"migrating the database failed: {last_line(output)}")
 
     def _config_arguments(self) -> list[str]:
         """The settings file for the other processes; the demo must not find the real one."""
@@ -157,7 +172,9 @@ class Up:
             self._children.append(self._child(f"worker {number}", "workers", environment))
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(child.keep_running()) for child in self._children]
-            showing = group.create_task(self._show(database))
+            showing = group.create_task(
+                UpScreen(database, self._console, self._print).keep_showing()
+            )
             await self._stop.wait()
             showing.cancel()
             await self._drain(running)
@@ -171,36 +188,16 @@ class Up:
             [*self._config_arguments(), *arguments],
             environment=environment,
             log=self._logs / f"{name.replace(' ', '-')}.log",
-            say=self._say,
+            report=self._print,
         )
 
     async def _drain(self, running: list[asyncio.Task[None]]) -> None:
-        self._say("stopping: workers finish the page in hand (Ctrl-C again to stop at once)")
+        self._print("stopping: workers finish their current page (Ctrl-C again to stop at once)")
         for child in self._children:
             child.stop()
         _, late = await asyncio.wait(running, timeout=DRAIN_SECONDS)
         for task in late:
             task.cancel()
-
-    async def _show(self, database: Database) -> None:
-        registry, queue, pace = ConnectorRegistry(database), JobQueue(database), Pace()
-        terminal = self._console.is_terminal
-        with Live(console=self._console, auto_refresh=False, transient=True) as live:
-            while True:
-                try:
-                    jobs = await _all_jobs(queue)
-                    connectors = await registry.all()
-                except DatabaseUnavailable as error:
-                    live.update(f"[yellow]{error}[/]", refresh=True)
-                    await asyncio.sleep(LINE_SECONDS)
-                    continue
-                speed = pace.note(time.monotonic(), sum(slots_done(job)[0] for job in jobs))
-                now_ms = database.server_clock.now_ms()
-                if terminal:
-                    live.update(board(jobs, connectors, speed, now_ms), refresh=True)
-                else:
-                    self._say(one_line(jobs, connectors, speed, now_ms))
-                await asyncio.sleep(REDRAW_SECONDS if terminal else LINE_SECONDS)
 
     def _listen_for_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -214,13 +211,8 @@ class Up:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, on_signal)
 
-    def _say(self, words: str) -> None:
+    def _print(self, words: str) -> None:
         self._console.print(words, highlight=False, soft_wrap=True)
-
-
-async def _all_jobs(queue: JobQueue) -> list[Job]:
-    """Enough jobs to show; a fleet with thousands has the dashboard."""
-    return await queue.find(limit=200)
 
 
 def up(settings: Settings, options: UpOptions) -> None:

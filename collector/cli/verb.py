@@ -1,7 +1,7 @@
 """What makes a function a verb of the command line.
 
 Every verb takes the same standing options (`--json`, `--config`, `--demo`, `--debug`); the function
-gets them as one record, `asked`, and names only what is its own.
+gets them as one record, `asked`, and declares only its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from collector.cli.failures import want_tracebacks
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from collector.cli.answer import Answer
+    from collector.cli.output import Output
+    from collector.operations.deployment import Deployment
     from collector.settings import Settings
 
 Config = Annotated[
@@ -42,7 +43,7 @@ F = TypeVar("F", bound=Callable[..., None])
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How a verb was asked: which settings, which form of answer."""
+    """The standing options of a call: which settings, which form of output."""
 
     json: bool = False
     config: Path | None = None
@@ -58,6 +59,17 @@ class Asked:
         from collector.cli.demo_settings import demo_settings
 
         return demo_settings(settings)
+
+    def deployment(self) -> Deployment:
+        """The same with the file that processes are to read, for verbs that start some."""
+        from collector.operations.deployment import Deployment
+
+        settings = self.settings()
+        if not self.demo:
+            return Deployment(settings, self.config)
+        from collector.cli.demo_settings import demo_config
+
+        return Deployment(settings, demo_config(settings.home))
 
 
 def verb(app: typer.Typer, name: str) -> Callable[[F], F]:
@@ -85,22 +97,24 @@ def verb(app: typer.Typer, name: str) -> Callable[[F], F]:
     return registered
 
 
-def give(asked: Asked, work: Coroutine[Any, Any, Answer]) -> None:
+def give(asked: Asked, work: Coroutine[Any, Any, Output]) -> None:
     """Does the work and prints its answer. Raises the first failure after that."""
     import asyncio
 
     given(asked, asyncio.run(work))
 
 
-def given(asked: Asked, answer: Answer) -> None:
+def given(asked: Asked, answer: Output) -> None:
     """Prints an answer that is there already. Raises the first failure after that."""
-    from collector.cli.answer import say, to_json
+    from collector.cli.output import show, to_json
 
     if asked.json:
         print(to_json(answer.facts))
     elif answer.shown:
-        say(answer.shown)
+        show(answer.shown)
     for note in answer.notes:
         print(note, file=sys.stderr)
     for failure in answer.failures:
         raise failure
+    if answer.exit_code:
+        raise typer.Exit(answer.exit_code)

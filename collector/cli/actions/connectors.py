@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from collector.cli.actions.census import job_states
-from collector.cli.actions.known import existing_connector, known_exchange
-from collector.cli.answer import Answer, table
+from collector.cli.actions.known import existing_connector
+from collector.cli.database import opened
 from collector.cli.facts import connector_facts, stop_ends
-from collector.cli.failures import UsageMistake
-from collector.cli.moments import moment_ms, shown_age, shown_moment, shown_span
-from collector.cli.opened import opened
+from collector.cli.moments import shown_age, shown_moment, shown_span
+from collector.cli.output import Output, table
 from collector.connectors.registry import ConnectorRegistry
-from collector.connectors.venue_limits import venue_limits
-from collector.errors import JobConflict
-from collector.jobs.job import EXCHANGE_DUTIES, JobSpec
-from collector.jobs.queue import JobQueue
+from collector.operations import connected_jobs, connectors
+from collector.operations.census import job_states
+from collector.operations.connectors import check_exchange
+from collector.operations.moments import moment_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,54 +21,36 @@ if TYPE_CHECKING:
     from collector.cli.verb import Asked
     from collector.connectors.connector import Connector
     from collector.connectors.window import Window
-    from collector.mongo.client import Database
 
 NONE_YET = "no connectors yet: collector connector add binance"
 
 
 async def add(
     asked: Asked, exchange_id: str, figures: Mapping[str, Any], notes: str | None
-) -> Answer:
-    """The exchange's connector, made if there is none, and the duties every exchange has."""
-    known_exchange(exchange_id)
+) -> Output:
+    """The exchange's connector, created if there is none, and the duties every exchange has."""
+    check_exchange(exchange_id)
     async with opened(asked, "connector add") as database:
-        connector, made = await ensured(database, exchange_id, figures, notes)
+        ensured = await connectors.ensure(database, exchange_id, figures, notes)
+        connector = ensured.connector
         facts = connector_facts(connector, database.server_clock.now_ms())
-    if made:
-        said, hints = f"added {exchange_id}: {budget_words(connector)}", []
+    if ensured.made:
+        message, hints = f"added {exchange_id}: {budget_words(connector)}", []
     else:
-        said = f"{exchange_id} was there already: {budget_words(connector)}"
+        message = f"{exchange_id} was there already: {budget_words(connector)}"
         given = any(value is not None for value in (*figures.values(), notes))
         hints = ["it keeps its limits and notes: what was given here was not applied"]
         hints = hints if given else []
-    return Answer({"created": made, "connector": facts}, said, hints)
+    return Output({"created": ensured.made, "connector": facts}, message, hints)
 
 
-async def ensured(
-    database: Database,
-    exchange_id: str,
-    figures: Mapping[str, Any] | None = None,
-    notes: str | None = None,
-) -> tuple[Connector, bool]:
-    """The connector and its duties; whether the connector was made. Idempotent."""
-    try:
-        limits = venue_limits(exchange_id, figures)
-    except ValueError as error:
-        raise UsageMistake(str(error)) from None
-    connector, made = await ConnectorRegistry(database).ensure(exchange_id, limits, notes=notes)
-    queue = JobQueue(database)
-    for duty in EXCHANGE_DUTIES:
-        await queue.add(JobSpec(exchange_id, duty))
-    return connector, made
-
-
-async def listed(asked: Asked) -> Answer:
+async def listed(asked: Asked) -> Output:
     async with opened(asked, "connector list") as database:
-        connectors = await ConnectorRegistry(database).all()
+        found = await ConnectorRegistry(database).all()
         states = await job_states(database)
         now_ms = database.server_clock.now_ms()
     facts = {
-        "items": [connector_facts(connector, now_ms) for connector in connectors],
+        "items": [connector_facts(connector, now_ms) for connector in found],
         "next_cursor": None,
     }
     rows = [
@@ -82,13 +62,13 @@ async def listed(asked: Asked) -> Answer:
             sum(states.get(connector.exchange_id, {}).values()),
             connector.document.get("notes"),
         )
-        for connector in connectors
+        for connector in found
     ]
     headings = ("exchange", "status", "used", "limits", "jobs", "notes")
-    return Answer(facts, table(headings, rows, right="jobs") if rows else NONE_YET)
+    return Output(facts, table(headings, rows, right="jobs") if rows else NONE_YET)
 
 
-async def shown(asked: Asked, exchange_id: str) -> Answer:
+async def shown(asked: Asked, exchange_id: str) -> Output:
     async with opened(asked, "connector show") as database:
         connector = await existing_connector(ConnectorRegistry(database), exchange_id)
         now_ms = database.server_clock.now_ms()
@@ -102,58 +82,62 @@ async def shown(asked: Asked, exchange_id: str) -> Answer:
         ("algorithm", connector.limits.algorithm),
         ("circuit", connector.circuit(now_ms).state.name),
         ("jobs at a time", connector.limits.max_concurrent_jobs or "no limit"),
-        ("tokens", f"{document['granted_total']:,} granted, {document['denied_total']:,} denied"),
+        ("tokens", token_words(connector)),
         ("jobs", f"{document['jobs_count']:,}, {document['active_jobs_count']:,} active"),
         ("last run", shown_age(round(ran.timestamp() * 1000) if ran else None, now_ms)),
         ("made", f"{shown_moment(round(connector.creation_date.timestamp() * 1000))} UTC"),
         ("notes", document.get("notes")),
     ]
-    return Answer(connector_facts(connector, now_ms), table(("", ""), rows))
+    return Output(connector_facts(connector, now_ms), table(("", ""), rows))
 
 
-async def paused(asked: Asked, exchange_id: str, until: str | None) -> Answer:
+async def paused(asked: Asked, exchange_id: str, until: str | None) -> Output:
     async with opened(asked, "connector pause") as database:
         registry = ConnectorRegistry(database)
         now_ms = database.server_clock.now_ms()
         until_ms = None if until is None else moment_ms(until, now_ms, "ahead")
-        if until_ms is not None and until_ms <= now_ms:
-            raise UsageMistake(f"--until {until} is in the past")
         await existing_connector(registry, exchange_id)
-        connector = await registry.pause(exchange_id, until_ms=until_ms)
-    ends = f"until {shown_moment(until_ms)} UTC" if until_ms else "until somebody resumes it"
-    return Answer(connector_facts(connector, now_ms), f"paused {exchange_id} {ends}")
+        connector = await connectors.pause(database, exchange_id, until_ms)
+    ends = f"until {shown_moment(until_ms)} UTC" if until_ms else "until it is resumed"
+    return Output(connector_facts(connector, now_ms), f"paused {exchange_id} {ends}")
 
 
-async def resumed(asked: Asked, exchange_id: str) -> Answer:
+async def resumed(asked: Asked, exchange_id: str) -> Output:
     async with opened(asked, "connector resume") as database:
         registry = ConnectorRegistry(database)
         await existing_connector(registry, exchange_id)
         connector = await registry.resume(exchange_id)
         now_ms = database.server_clock.now_ms()
-    said = f"resumed {exchange_id}"
+    message = f"resumed {exchange_id}"
     if connector.stopped(now_ms) is not None:
-        said = f"{exchange_id} is no longer paused, but {status_words(connector, now_ms)}"
-    return Answer(connector_facts(connector, now_ms), said)
+        message = f"{exchange_id} is no longer paused, but {status_words(connector, now_ms)}"
+    return Output(connector_facts(connector, now_ms), message)
 
 
-async def removed(asked: Asked, exchange_id: str, cascade: bool) -> Answer:
-    """Refused while somebody's jobs are active; the exchange's own duties go with it."""
+async def unblocked(asked: Asked, exchange_id: str) -> Output:
+    async with opened(asked, "connector unblock") as database:
+        registry = ConnectorRegistry(database)
+        before = await existing_connector(registry, exchange_id)
+        now_ms = database.server_clock.now_ms()
+        connector = await registry.unblock(exchange_id)
+    message = f"{exchange_id} was not blocked"
+    if (before.document.get("blocked_until") or 0) > now_ms:
+        message = f"unblocked {exchange_id}"
+    if connector.stopped(now_ms) is not None:
+        message += f"; it is {status_words(connector, now_ms)}"
+    return Output(connector_facts(connector, now_ms), message)
+
+
+async def removed(asked: Asked, exchange_id: str, cascade: bool) -> Output:
+    """Refused while other jobs are active; the exchange's own duties are removed with it."""
     async with opened(asked, "connector remove") as database:
-        registry, queue = ConnectorRegistry(database), JobQueue(database)
-        await existing_connector(registry, exchange_id)
-        busy = await queue.active_of_exchange(exchange_id, besides=EXCHANGE_DUTIES)
-        if busy and not cascade:
-            raise JobConflict(
-                f"{exchange_id} has {busy} active job{'s' if busy != 1 else ''}: "
-                "pause or remove them first, or use --cascade"
-            )
-        # Jobs first: dying in between leaves a connector, and the verb can be repeated.
-        own = None if cascade else EXCHANGE_DUTIES
-        gone = await queue.delete_of_exchange(exchange_id, only_types=own)
-        connector = await registry.remove(exchange_id)
+        await existing_connector(ConnectorRegistry(database), exchange_id)
+        connector, gone = await connected_jobs.remove_connector(
+            database, exchange_id, cascade=cascade
+        )
         now_ms = database.server_clock.now_ms()
     facts = {**connector_facts(connector, now_ms), "jobs_removed": gone}
-    return Answer(facts, f"removed {exchange_id} and {gone} jobs; its data stays")
+    return Output(facts, f"removed {exchange_id} and {gone} jobs; its data stays")
 
 
 def status_words(connector: Connector, now_ms: int) -> str:
@@ -165,6 +149,13 @@ def status_words(connector: Connector, now_ms: int) -> str:
     why = connector.document.get("blocked_reason") if stopped.reason == "blocked" else None
     words = f"{stopped.reason} ({why})" if why else stopped.reason
     return f"{words}, ends {shown_age(ends, now_ms)}" if ends else words
+
+
+def token_words(connector: Connector) -> str:
+    """How many were granted, denied, and counted once more because their requests were late."""
+    names = ("granted", "denied", "charged")
+    totals = (connector.document.get(f"{name}_total") or 0 for name in names)
+    return ", ".join(f"{total:,} {name}" for total, name in zip(totals, names, strict=True))
 
 
 def used_words(connector: Connector, now_ms: int) -> str:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from collector.cli.answer import Answer, console
+from collector.cli.output import Output
 from collector.errors import StoreError
+from collector.progress import late_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,30 +23,28 @@ if TYPE_CHECKING:
     from collector.cli.actions.rows import Rows
 
 Form = Literal["csv", "parquet", "arrow"]
-PATIENCE_SECONDS = 2.0
-"""A progress bar for less than this is only a flicker."""
 
 
-def export(rows: Rows, form: Form, out: Path, force: bool) -> Answer:
+def export(rows: Rows, form: Form, out: Path, force: bool) -> Output:
     """Writes the file whole or not at all. `-` is standard output."""
     began = time.monotonic()
     if str(out) == "-":
         count = write(rows, form, sys.stdout.buffer)
         sys.stdout.flush()
-        return Answer({}, "", [f"{count:,} {rows.noun}"])
+        return Output({}, "", [f"{count:,} {rows.noun}"])
     if out.exists() and not force:
         raise StoreError(f"{out} is there already: choose another name, or use --force")
     with replacing(out) as sink:
         count = write(rows, form, sink)
     seconds, size = time.monotonic() - began, out.stat().st_size
     facts = {"out": str(out), "format": form, "rows": count, "bytes": size}
-    said = f"{count:,} {rows.noun} in {out} ({size / 1e6:,.1f} MB, {seconds:.1f} s)"
-    return Answer(facts, said)
+    message = f"{count:,} {rows.noun} in {out} ({size / 1e6:,.1f} MB, {seconds:.1f} s)"
+    return Output(facts, message)
 
 
 @contextmanager
 def replacing(out: Path) -> Iterator[BinaryIO]:
-    """A file that takes the name `out` when the block has ended well, and else never existed."""
+    """A file that gets the name `out` when the block ends well, and is removed otherwise."""
     draft = out.with_name(f".{out.name}.{os.getpid()}.new")
     try:
         with draft.open("wb") as sink:
@@ -81,30 +79,3 @@ def _writer(form: Form, schema: pa.Schema, sink: BinaryIO) -> Any:
 
 
 _PLAIN_CSV = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
-
-
-@contextmanager
-def late_progress(total: int, unit: str = "bars") -> Iterator[Any]:
-    """A bar with rate and ETA on standard error, once the work has taken two seconds."""
-    began = time.monotonic()
-    bar = Progress(
-        BarColumn(),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f} {task.fields[unit]}"),
-        TextColumn("{task.fields[rate]:,.0f}/s"),
-        TimeRemainingColumn(),
-        console=console(to_stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
-    task = bar.add_task("export", total=max(1, total), unit=unit, rate=0.0)
-
-    def reached(done: int) -> None:
-        took = time.monotonic() - began
-        if took > PATIENCE_SECONDS:
-            bar.start()
-        bar.update(task, completed=done, rate=done / max(took, 1e-6))
-
-    try:
-        yield reached
-    finally:
-        bar.stop()

@@ -7,44 +7,67 @@ from typing import TYPE_CHECKING, Any
 from bson import ObjectId
 from rich.console import Group
 
-from collector.cli.actions.known import known_type
-from collector.cli.actions.new_job import Wanted, spec_of
-from collector.cli.actions.workers import nobody_works
-from collector.cli.answer import Answer, table
+from collector.cli.actions.known import existing_connector
+from collector.cli.actions.new_job import Wanted, request_of, unknown_markets
+from collector.cli.actions.workers import no_worker_note
+from collector.cli.database import opened
 from collector.cli.facts import job_facts, run_facts
 from collector.cli.failures import UsageMistake
+from collector.cli.job_reason import reason_words
 from collector.cli.moments import shown_age, shown_moment, shown_span
-from collector.cli.opened import opened
+from collector.cli.output import Output, table
+from collector.connectors.registry import ConnectorRegistry
 from collector.errors import CollectorError
+from collector.jobs.list_filters import STATE_WORDS
 from collector.jobs.queue import JobQueue
 from collector.jobs.runs import RunHistory
+from collector.operations.market_names import MarketNames
+from collector.operations.named_job import job_ids
+from collector.operations.new_job import add_job, known_type
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from collector.cli.verb import Asked
     from collector.jobs.job import Job
+    from collector.mongo.client import Database
 
 RUNS_SHOWN = 10
 NONE_YET = "no jobs yet: collector add binance BTC/USDT"
-_HEADINGS = ("id", "exchange", "type", "symbol", "tf", "state", "reached (UTC)", "next run")
+_HEADINGS = (
+    "id",
+    "exchange",
+    "type",
+    "symbol",
+    "tf",
+    "state",
+    "reached (UTC)",
+    "next run",
+    "reason",
+)
 
 
-async def add(asked: Asked, wanted: Wanted) -> Answer:
+async def add(asked: Asked, wanted: Wanted) -> Output:
     async with opened(asked, "job add") as database:
-        spec, notes = await spec_of(database, wanted)
-        job, made = await JobQueue(database).add(spec)
-        notes = [*notes, *await nobody_works(database)]
-    said = f"{'added' if made else 'was there already:'} {job_words(job)}"
-    return Answer({"created": made, "job": job_facts(job)}, said, notes)
+        request = request_of(wanted, database.server_clock.now_ms())
+        known_type(wanted.type)
+        await existing_connector(ConnectorRegistry(database), wanted.exchange_id)
+        added = await add_job(database, request, MarketNames(database))
+        notes = [] if added.note is None else [added.note]
+        notes += [] if added.is_known else [unknown_markets(wanted.exchange_id)]
+        notes += await no_worker_note(database)
+    message = f"{'added' if added.made else 'was there already:'} {job_words(added.job)}"
+    return Output({"created": added.made, "job": job_facts(added.job)}, message, notes)
 
 
 async def listed(
     asked: Asked, filters: Mapping[str, str | None], limit: int, cursor: str | None
-) -> Answer:
+) -> Output:
     chosen = {name: value for name, value in filters.items() if value is not None}
     if "type" in chosen:
         known_type(chosen["type"])
+    if "state" in chosen:
+        known_state(chosen["state"])
     after = None if cursor is None else _cursor(cursor)
     async with opened(asked, "job list") as database:
         found = await JobQueue(database).find(chosen, after=after, limit=limit + 1)
@@ -53,14 +76,17 @@ async def listed(
     more = str(jobs[-1].id) if len(found) > limit else None
     facts = {"items": [job_facts(job) for job in jobs], "next_cursor": more}
     if not jobs:
-        return Answer(facts, "no job is like that" if chosen or cursor else NONE_YET)
+        return Output(facts, "no job is like that" if chosen or cursor else NONE_YET)
     rows = [_row(job, now_ms) for job in jobs]
     notes = [f"there are more: --cursor {more}"] if more and not asked.json else []
-    return Answer(facts, table(_HEADINGS, rows), notes)
+    return Output(facts, table(_HEADINGS, rows), notes)
 
 
-async def shown(asked: Asked, job_id: str) -> Answer:
+async def shown(asked: Asked, words: Sequence[str]) -> Output:
     async with opened(asked, "job show") as database:
+        [job_id, *others] = await job_ids(database, words)
+        if others:
+            raise UsageMistake("one job at a time")
         job = await JobQueue(database).get(job_id)
         runs = await RunHistory(database).of(job.id, limit=RUNS_SHOWN)
         now_ms = database.server_clock.now_ms()
@@ -80,48 +106,38 @@ async def shown(asked: Asked, job_id: str) -> Answer:
         ],
         right="took pages bars",
     )
-    return Answer(facts, Group(_details(job, now_ms), "", history if runs else "no runs yet"))
+    return Output(facts, Group(_details(job, now_ms), "", history if runs else "no runs yet"))
 
 
-async def paused(asked: Asked, ids: Sequence[str]) -> Answer:
-    return await _each(asked, ids, "pause", lambda queue: queue.pause, "paused")
-
-
-async def resumed(asked: Asked, ids: Sequence[str]) -> Answer:
-    return await _each(asked, ids, "resume", lambda queue: queue.resume, "resumed")
-
-
-async def run(asked: Asked, ids: Sequence[str]) -> Answer:
-    return await _each(asked, ids, "run", lambda queue: queue.run, "started")
-
-
-async def removed(asked: Asked, ids: Sequence[str]) -> Answer:
-    return await _each(asked, ids, "remove", lambda queue: queue.delete, "removed")
-
-
-async def _each(
+async def each(
     asked: Asked,
-    ids: Sequence[str],
+    words: Sequence[str],
     name: str,
-    action: Callable[[JobQueue], Callable[[str], Awaitable[Job]]],
+    action: Callable[[Database, str], Awaitable[Job]],
     done: str,
-) -> Answer:
-    """Does it to every job it can, and tells of the others."""
+) -> Output:
+    """Applies it to every job it can, and reports the others."""
     jobs: list[Job] = []
     failures: list[CollectorError] = []
     async with opened(asked, f"job {name}") as database:
-        act = action(JobQueue(database))
-        for job_id in ids:
+        for job_id in await job_ids(database, words):
             try:
-                jobs.append(await act(job_id))
+                jobs.append(await action(database, job_id))
             except CollectorError as error:
                 failures.append(error)
-        notes = await nobody_works(database) if name in ("run", "resume") and jobs else []
+        notes = await no_worker_note(database) if name in ("run", "resume") and jobs else []
     if failures and not jobs:
         raise failures[0]
     notes = [*notes, *(str(error) for error in failures[1:])]
     words = "\n".join(f"{done} {job_words(job)}" for job in jobs)
-    return Answer({"items": [job_facts(job) for job in jobs]}, words, notes, failures)
+    return Output({"items": [job_facts(job) for job in jobs]}, words, notes, failures)
+
+
+def known_state(word: str) -> str:
+    """The word itself. Raises UsageMistake for one that no job can be in."""
+    if word not in STATE_WORDS:
+        raise UsageMistake(f"--state {word!r} is none of {', '.join(STATE_WORDS)}")
+    return word
 
 
 def job_words(job: Job) -> str:
@@ -130,7 +146,7 @@ def job_words(job: Job) -> str:
 
 
 def state_words(job: Job) -> str:
-    """Where the work is, and the operator's word where it says more."""
+    """Where the work is, and the operator's status where it adds something."""
     if job.cursor.done:
         return "done"
     if job.status.value != "active":
@@ -152,6 +168,7 @@ def _row(job: Job, now_ms: int) -> tuple[Any, ...]:
         state_words(job),
         reached,
         shown_age(job.next_run_at, now_ms) if waits else "-",
+        reason_words(job),
     )
 
 

@@ -1,17 +1,20 @@
-"""What the verbs of `datalayer` say and write about the lake."""
+"""What the verbs of `datalayer` print and write about the lake."""
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from rich.console import Group
 
 from collector import logs
 from collector.cli.actions.export import replacing
-from collector.cli.actions.lake import missing, resampled, validated
-from collector.cli.answer import Answer, table
 from collector.cli.failures import UsageMistake
 from collector.cli.moments import shown_moment
+from collector.cli.output import Output, table
+from collector.operations.lake import missing, resampled, validated
+from collector.progress import late_progress
+from collector.reports.file_check import damages
 from collector.reports.gap_rule import gaps_error
 
 if TYPE_CHECKING:
@@ -30,11 +33,11 @@ _SHOWN_PROBLEMS = 10
 
 def resample(
     asked: Asked, names: Sequence[str], tfs: Sequence[str], exchange: str | None
-) -> Answer:
-    found = resampled(asked, names, tfs, exchange)
+) -> Output:
+    found = resampled(asked.deployment(), names, tfs, exchange)
     symbols = [series.symbol for series in found.series]
     facts = {"exchange": found.exchange_id, "symbols": symbols, "tfs": list(tfs)}
-    return Answer(facts, f"{', '.join(symbols)}: {', '.join(tfs)} made of 1m")
+    return Output(facts, f"{', '.join(symbols)}: {', '.join(tfs)} made of 1m")
 
 
 async def validate(
@@ -44,66 +47,72 @@ async def validate(
     exchange: str | None,
     out: Path,
     samples: int | None,
-) -> Answer:
-    """Writes the report whatever it says; the gravest of what it found decides the exit code."""
+) -> Output:
+    """Writes the report in any case; its gravest finding decides the exit code."""
     log_as_set(asked)
-    report = await validated(asked, names, tfs, exchange, samples)
+    report, notes = await validated(
+        asked.deployment(), names, tfs, exchange, samples, late_progress
+    )
     write(out, report.to_json().encode())
-    return Answer(
+    return Output(
         {"out": str(out), **report.document()},
         Group(_validation_table(report), "", f"written to {out}"),
-        failures=list(report.errors())[:1],
+        notes,
+        failures=[*chain.from_iterable(map(damages, report.series)), *report.errors()][:1],
     )
 
 
-def missing_report(
+async def missing_report(
     asked: Asked, names: Sequence[str], tfs: Sequence[str], exchange: str | None, out: Path
-) -> Answer:
+) -> Output:
     """Writes the rows and, beside them, the summary."""
     if out.suffix not in (".csv", ".parquet"):
         raise UsageMistake(f"--out {out}: end its name with .csv or .parquet")
     log_as_set(asked)
-    report = missing(asked, names, tfs, exchange)
+    report, notes = await missing(asked.deployment(), names, tfs, exchange, late_progress)
     out.parent.mkdir(parents=True, exist_ok=True)
     with replacing(out) as sink:
         report.write(sink, out.suffix.removeprefix("."))
     summary = out.with_suffix(".summary.json")
     write(summary, report.summary_json().encode())
     gaps = gaps_error(report.over_limit, report.max_gap_pct)
-    return Answer(
+    return Output(
         {"out": str(out), "rows": report.rows(), "summary": report.summary()},
         Group(*_missing_words(report), "", f"written to {out} and {summary}"),
+        notes,
         failures=[] if gaps is None else [gaps],
     )
 
 
 def log_as_set(asked: Asked) -> None:
-    """Warnings of the rule on gaps go to standard error, as the settings say."""
+    """Warnings of the rule on gaps go to standard error, as configured."""
     settings = asked.settings()
     logs.configure(settings.logging.level, settings.logging.format)
 
 
 def write(out: Path, content: bytes) -> None:
-    """The file whole or not at all, its folder made."""
+    """Writes the file whole or not at all, and creates its folder."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with replacing(out) as sink:
         sink.write(content)
 
 
 def _validation_table(report: ValidationReport) -> RenderableType:
-    headings = ("symbol", "tf", "rows", "missing", "longest", "checks")
+    headings = ("symbol", "tf", "expected", "no_trade", "missing", "longest", "lag", "checks")
     rows = [
         (
             each.series.symbol,
             each.series.timeframe,
             f"{each.coverage.expected:,}",
+            f"{each.coverage.no_trade:,}",
             f"{each.coverage.missing:,}",
             f"{each.coverage.longest_gap_bars:,}",
+            f"{each.coverage.lag_bars:,}",
             _check_words(each),
         )
         for each in report.series
     ]
-    return table(headings, rows, right="rows missing longest")
+    return table(headings, rows, right="expected no_trade missing longest lag")
 
 
 def _check_words(report: SeriesReport) -> str:
@@ -116,19 +125,27 @@ def _missing_words(report: MissingReport) -> list[RenderableType]:
         (
             each.series.symbol,
             each.series.timeframe,
-            shown_moment(each.first_ts, seconds=False),
+            shown_moment(each.calendar.from_ms if each.calendar else None, seconds=False),
             f"{each.expected:,}",
+            f"{each.no_trade:,}",
             f"{each.missing:,}",
+            f"{each.head_missing:,}",
+            f"{each.tail_missing:,}",
             f"{each.gaps_pct:.4%}",
             f"{each.longest_gap_bars:,}",
+            f"{each.lag_bars:,}",
         )
         for each in report.series
     ]
-    headings = ("symbol", "tf", "from", "expected", "missing", "share", "longest")
-    said: list[RenderableType] = [table(headings, rows, right="expected missing share longest")]
+    headings = (
+        *("symbol", "tf", "from", "expected", "no_trade", "missing"),
+        *("head", "tail", "share", "longest", "lag"),
+    )
+    right = "expected no_trade missing head tail share longest lag"
+    parts: list[RenderableType] = [table(headings, rows, right=right)]
     if report.problems():
-        said += ["", _problem_table(report), "", *report.summary()["recommendations"]]
-    return said
+        parts += ["", _problem_table(report), "", *report.summary()["recommendations"]]
+    return parts
 
 
 def _problem_table(report: MissingReport) -> RenderableType:

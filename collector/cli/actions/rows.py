@@ -1,4 +1,4 @@
-"""A stretch of stored rows, be they bars or trades: to be shown, or written to a file."""
+"""A range of stored rows, bars or trades: to be shown, or written to a file."""
 
 from __future__ import annotations
 

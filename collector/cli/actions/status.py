@@ -1,4 +1,4 @@
-"""What `collector status` and `collector watch` say."""
+"""The output of `collector status` and `collector watch`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 from rich.live import Live
+from rich.text import Text
 
-from collector.cli.actions.census import Census, census
 from collector.cli.actions.connectors import NONE_YET, status_words, used_words
-from collector.cli.answer import Answer, console, say, table, to_json
-from collector.cli.board import Pace, board
+from collector.cli.board import board
+from collector.cli.database import opened
 from collector.cli.facts import connector_facts
 from collector.cli.moments import shown_moment
-from collector.cli.opened import opened
+from collector.cli.output import Output, show, table, to_json
+from collector.cli.trouble_lines import as_facts, name_of, trouble_lines
 from collector.errors import DatabaseUnavailable
+from collector.jobs import types
 from collector.jobs.queue import JobQueue
+from collector.operations.census import Census, census
+from collector.operations.trouble_facts import troubles_now
+from collector.progress import BarRate, console
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -28,27 +33,33 @@ if TYPE_CHECKING:
     from collector.connectors.connector import Connector
 
 BACKFILLS_SHOWN = 15
+TROUBLE = 1
+"""The exit code of `status` when something is wrong."""
 _HEADINGS = ("exchange", "status", "used", "running", "waiting", "paused", "failed", "done", "lag")
 
 
-async def status(asked: Asked) -> Answer:
+async def status(asked: Asked) -> Output:
     async with opened(asked, "status") as database:
         found = await census(database)
-    return Answer(facts_of(found), overview(found))
+        wrong = await troubles_now(database, count_now=True)
+    facts = {**facts_of(found), "troubles": as_facts(wrong)}
+    lines = trouble_lines(wrong, found.at_ms)
+    shown = Group(*map(Text, lines), "", overview(found)) if lines else overview(found)
+    return Output(facts, shown, exit_code=TROUBLE if wrong else 0)
 
 
 async def watch(asked: Asked, every_seconds: float) -> None:
-    """Until it is interrupted: redraws on a terminal, and otherwise says it line by line."""
+    """Runs until it is interrupted: redraws on a terminal, and otherwise prints line by line."""
     screen = console()
-    pace = Pace()
+    pace = BarRate()
     async with opened(asked, "watch") as database:
         queue = JobQueue(database)
         drawing = screen.is_terminal and not asked.json
         with Live(console=screen, auto_refresh=False) as live:
             while True:
                 try:
-                    found = await census(database)
-                    working = {"type": "ohlcv_backfill", "status": "active"}
+                    found, wrong = await census(database), await troubles_now(database)
+                    working = {"type": types.OHLCV_BACKFILL.name, "status": "active"}
                     backfills = await queue.find(working, limit=BACKFILLS_SHOWN)
                 except DatabaseUnavailable as error:
                     live.update(str(error), refresh=True)
@@ -57,11 +68,14 @@ async def watch(asked: Asked, every_seconds: float) -> None:
                 speed = pace.note(time.monotonic(), found.history.bars)
                 if drawing:
                     details = board(backfills, (), speed, found.at_ms) if backfills else ""
-                    live.update(Group(overview(found), "", details), refresh=True)
+                    lines = map(Text, trouble_lines(wrong, found.at_ms))
+                    live.update(Group(*lines, overview(found), "", details), refresh=True)
                 elif asked.json:
-                    print(to_json(facts_of(found)), flush=True)
+                    facts = {**facts_of(found), "troubles": as_facts(wrong)}
+                    print(to_json(facts), flush=True)
                 else:
-                    say(one_line(found, speed))
+                    names = "   ".join(f"! {name_of(each)}" for each in wrong)
+                    show(f"{one_line(found, speed)}   {names}".rstrip())
                 await asyncio.sleep(every_seconds)
 
 

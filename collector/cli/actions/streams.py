@@ -1,4 +1,4 @@
-"""What `collector add` does: everything that keeps some series whole, in one go."""
+"""What `collector add` does: creates everything that keeps some series complete."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from collector.cli.actions.connectors import budget_words, ensured
+from collector.cli.actions.connectors import budget_words
 from collector.cli.actions.jobs import state_words
-from collector.cli.actions.known import known_exchange, known_series, known_timeframe
 from collector.cli.actions.new_job import unknown_markets
-from collector.cli.actions.workers import nobody_works
-from collector.cli.answer import Answer, table
+from collector.cli.actions.workers import no_worker_note
+from collector.cli.database import opened
 from collector.cli.facts import job_facts
 from collector.cli.failures import UsageMistake
-from collector.cli.moments import moment_ms
-from collector.cli.opened import opened
-from collector.jobs.queue import JobQueue
-from collector.jobs.stream import stream_jobs
+from collector.cli.output import Output, table
+from collector.operations.market_names import MarketNames, check_timeframe
+from collector.operations.moments import moment_ms
+from collector.operations.streams import SeriesRequest, add_series
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from collector.cli.verb import Asked
-    from collector.connectors.connector import Connector
     from collector.jobs.job import Job
+    from collector.operations.connectors import Ensured
 
 
 async def add(
@@ -36,35 +35,25 @@ async def add(
     timeframes: str,
     since: str | None,
     backfill: bool,
-) -> Answer:
+) -> Output:
     """Connector, duties and jobs of every symbol in every timeframe. Idempotent."""
-    known_exchange(exchange_id)
     frames = split_timeframes(timeframes)
     async with opened(asked, "add") as database:
         now_ms = database.server_clock.now_ms()
-        since_ms = 0 if since is None else moment_ms(since, now_ms)
-        if since_ms >= now_ms:
-            raise UsageMistake(f"--since {since} is in the future")
-        known = await known_series(database, exchange_id, symbols, frames)
-        connector, made = await ensured(database, exchange_id)
-        queue = JobQueue(database)
-        jobs = [
-            await queue.add(spec)
-            for symbol in dict.fromkeys(symbols)
-            for frame in frames
-            for spec in stream_jobs(
-                exchange_id, symbol, frame, now_ms=now_ms, since_ms=since_ms, backfill=backfill
-            )
-        ]
-        notes = [] if known else [unknown_markets(exchange_id)]
-        notes += await nobody_works(database)
+        since_ms = None if since is None else moment_ms(since, now_ms)
+        wanted = SeriesRequest(exchange_id, symbols, frames, since_ms, backfill)
+        ensured, kept = await add_series(database, wanted, MarketNames(database))
+        notes = [*kept.notes, *([] if kept.is_known else [unknown_markets(exchange_id)])]
+        notes += await no_worker_note(database)
+    jobs = kept.jobs
     facts = {
         "exchange_id": exchange_id,
-        "connector_created": made,
+        "connector_created": ensured.made,
         "created": [job_facts(job) for job, new in jobs if new],
         "existing": [job_facts(job) for job, new in jobs if not new],
+        "notes": kept.notes,
     }
-    return Answer(facts, Group(_summary(connector, made, jobs), "", _table(jobs)), notes)
+    return Output(facts, Group(_summary(ensured, jobs), "", _table(jobs)), notes)
 
 
 def split_timeframes(text: str) -> list[str]:
@@ -72,12 +61,13 @@ def split_timeframes(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise UsageMistake("--timeframes names none: write 1m or 1m,1h")
-    return list(dict.fromkeys(known_timeframe(name) for name in names))
+    return list(dict.fromkeys(check_timeframe(name, field="timeframes") for name in names))
 
 
-def _summary(connector: Connector, made: bool, jobs: Sequence[tuple[Job, bool]]) -> str:
+def _summary(ensured: Ensured, jobs: Sequence[tuple[Job, bool]]) -> str:
+    connector = ensured.connector
     new = sum(1 for _, created in jobs if created)
-    first = "connector made" if made else "connector was there"
+    first = "connector made" if ensured.made else "connector was there"
     counts = f"{new} jobs made, {len(jobs) - new} were there"
     return f"{connector.exchange_id}: {first} ({budget_words(connector)}), {counts}"
 

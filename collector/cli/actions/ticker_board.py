@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from collector.cli.actions.known import known_exchange
-from collector.cli.answer import Answer, number, table
+from collector.cli.database import opened
 from collector.cli.moments import shown_age
-from collector.cli.near import did_you_mean
-from collector.cli.opened import opened
-from collector.connectors.market_book import MarketBook
-from collector.connectors.ticker_board import TickerBoard
+from collector.cli.output import Output, number, table
 from collector.errors import NotFound
+from collector.market.near import did_you_mean
+from collector.markets.book import MarketBook
+from collector.markets.tickers import TickerBoard
+from collector.operations.connectors import check_exchange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collector.cli.verb import Asked
     from collector.mongo.client import Database
 
-_HEADINGS = ("symbol", "last", "bid", "ask", "volume", "told")
+_HEADINGS = ("symbol", "last", "bid", "ask", "volume", "reported")
 
 
 async def listed(
     asked: Asked, exchange_id: str, symbol: str | None, limit: int, cursor: str | None
-) -> Answer:
-    known_exchange(exchange_id)
+) -> Output:
+    check_exchange(exchange_id)
     async with opened(asked, "tickers") as database:
         board = TickerBoard(database)
         found = await board.page(exchange_id, symbol, after=cursor, limit=limit + 1)
@@ -38,7 +38,7 @@ async def listed(
     facts = {"items": [ticker_facts(each) for each in page], "next_cursor": more}
     if not page:
         none_yet = f"no tickers yet: collector job add {exchange_id} tickers_snapshot"
-        return Answer(facts, "no tickers after that" if cursor else none_yet)
+        return Output(facts, "no tickers after that" if cursor else none_yet)
     rows = [
         (
             each["symbol"],
@@ -48,12 +48,12 @@ async def listed(
         for each in page
     ]
     notes = [f"there are more: --cursor '{more}'"] if more and not asked.json else []
-    return Answer(facts, table(_HEADINGS, rows, right="last bid ask volume"), notes)
+    return Output(facts, table(_HEADINGS, rows, right="last bid ask volume"), notes)
 
 
 async def _unknown(database: Database, exchange_id: str, symbol: str) -> NotFound:
     hint = did_you_mean(symbol, await MarketBook(database).symbols(exchange_id))
-    return NotFound(f"{exchange_id} told no ticker of {symbol!r}{hint}")
+    return NotFound(f"{exchange_id} sent no ticker of {symbol!r}{hint}")
 
 
 def ticker_facts(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from collector.cli.actions.known import known_exchange
 from collector.cli.actions.rows import Rows, first_rows, table_facts
-from collector.cli.answer import Answer, number, table
 from collector.cli.failures import UsageMistake
-from collector.cli.moments import SPAN_MS, range_ms, shown_moment
-from collector.cli.near import did_you_mean
+from collector.cli.moments import range_ms, shown_moment
+from collector.cli.output import Output, number, table
 from collector.errors import NotFound
 from collector.market.interval import Interval
+from collector.market.near import did_you_mean
+from collector.operations.connectors import check_exchange
+from collector.operations.moments import SPAN_MS
 from collector.store.root import storage_at
-from collector.store.trades import TRADE_SCHEMA, trade_batches, trade_days, trade_symbols
+from collector.store.trade_rows import TRADE_SCHEMA
+from collector.store.trades import trade_batches, trade_days, trade_symbols
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class TradeStretch:
     """A range of a market's trades, in epoch ms and inside the days that have a file."""
 
     storage: Storage
@@ -50,28 +52,28 @@ class Stretch:
         return Rows("trades", TRADE_SCHEMA, self.batches(), *whole, step="hours", step_ms=hour_ms)
 
 
-def shown(stretch: Stretch, limit: int, *, newest: bool) -> Answer:
+def shown(stretch: TradeStretch, limit: int, *, newest: bool) -> Output:
     """The newest trades of the stretch, or else its first."""
     if newest:
         facts = table_facts(last_rows(stretch, limit))
     else:
         facts = table_facts(first_rows(stretch.batches(), TRADE_SCHEMA, limit))
     if not facts["rows"]:
-        return Answer(facts, "no trades in this range")
+        return Output(facts, "no trades in this range")
     headings = ("time (UTC)", "price", "amount", "side", "id")
     body = [
         (f"{shown_moment(ts)}.{ts % 1000:03}", number(price), number(amount), side, trade_id)
         for trade_id, ts, price, amount, side, _ in facts["rows"]
     ]
-    return Answer(facts, table(headings, body, right="price amount"))
+    return Output(facts, table(headings, body, right="price amount"))
 
 
 def stretch_of(
     asked: Asked, exchange_id: str, symbol: str, start: str | None, end: str | None
-) -> Stretch:
-    """What to read. NotFound says which job collects trades when there are none."""
+) -> TradeStretch:
+    """What to read. NotFound names the job that collects trades when there are none."""
     now_ms = time.time_ns() // 1_000_000
-    known_exchange(exchange_id)
+    check_exchange(exchange_id)
     storage = storage_at(asked.settings().data_root)
     try:
         days = trade_days(storage, exchange_id, symbol)
@@ -83,10 +85,10 @@ def stretch_of(
         raise NotFound(f"no trades are stored for {exchange_id} {symbol!r}{hint}")
     there = Interval(days[0].from_ms, days[-1].to_ms)
     whole = range_ms(start, end, now_ms, there)
-    return Stretch(storage, exchange_id, symbol, days, *whole)
+    return TradeStretch(storage, exchange_id, symbol, days, *whole)
 
 
-def last_rows(stretch: Stretch, limit: int) -> pa.Table:
+def last_rows(stretch: TradeStretch, limit: int) -> pa.Table:
     """The newest trades, reading no more days than they fill."""
     found = TRADE_SCHEMA.empty_table()
     for day in reversed(stretch.days):

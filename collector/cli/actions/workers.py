@@ -1,4 +1,4 @@
-"""Who is there to do the work."""
+"""Whether a worker is running."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collector.mongo.client import Database
 
 
-async def nobody_works(database: Database) -> list[str]:
-    """What to tell somebody who has just made work and has no worker; nothing otherwise."""
+async def no_worker_note(database: Database) -> list[str]:
+    """A hint after creating work while no worker is running; empty otherwise."""
     if await LiveWorkers(database).all():
         return []
     return ["no worker is running: start one with `collector up` or `collector worker`"]

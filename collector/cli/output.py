@@ -1,4 +1,4 @@
-"""What a verb has to say: the same facts as JSON for scripts and as words for people."""
+"""The output of a verb: the same facts as JSON for scripts and as text for users."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from collector.progress import console
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rich.console import RenderableType
 
-PIPED_WIDTH = 240
-"""Columns of a table that nobody looks at: wide enough to cut nothing off for grep and awk."""
-
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Output:
     """`facts` go to standard output with `--json`, `shown` without; `notes` to standard error."""
 
     facts: Mapping[str, Any]
     shown: RenderableType
     notes: Sequence[str] = ()
     failures: Sequence[Exception] = field(default=())
-    """What went wrong with some of what was asked, when the rest was done."""
+    """Errors of some items, when the others were done."""
+    exit_code: int = 0
+    """What the verb exits with when nothing failed."""
 
 
 def to_json(facts: Mapping[str, Any]) -> str:
@@ -36,16 +36,10 @@ def to_json(facts: Mapping[str, Any]) -> str:
     return json.dumps(facts, default=_plain)
 
 
-def say(shown: RenderableType, *, to_stderr: bool = False) -> None:
-    """Prints for people: colours and the terminal's width only where there is a terminal."""
+def show(shown: RenderableType, *, to_stderr: bool = False) -> None:
+    """Prints for users: colours and the terminal's width only where there is a terminal."""
     made = console(to_stderr=to_stderr)
     made.print(Text(shown) if isinstance(shown, str) else shown)
-
-
-def console(*, to_stderr: bool = False) -> Console:
-    """Numbers keep the colour of the text around them; what is piped is never cut off."""
-    made = Console(stderr=to_stderr, highlight=False)
-    return made if made.is_terminal else Console(stderr=to_stderr, width=PIPED_WIDTH)
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]], right: str = "") -> Table:
@@ -63,8 +57,8 @@ def cell(value: object) -> Text:
     """A value from the database as text: no markup, and nothing that moves the cursor."""
     if value is None or value == "":
         return Text("-")
-    said = str(value)
-    return Text("".join(char if char.isprintable() else " " for char in said))
+    text = str(value)
+    return Text("".join(char if char.isprintable() else " " for char in text))
 
 
 def number(value: float | None) -> str | None:

@@ -1,0 +1,81 @@
+"""The output of `repair`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+
+from collector.cli.database import keep_quiet
+from collector.cli.moments import shown_moment
+from collector.cli.output import Output, table
+from collector.operations import repair as operation
+from collector.store.port import Corrupt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.cli.verb import Asked
+    from collector.operations.repair import Repaired
+
+
+async def repaired(
+    asked: Asked, names: Sequence[str], exchange: str | None, *, dry_run: bool
+) -> Output:
+    """Repairs the files of some symbols and reports what has to be fetched again."""
+    where = asked.deployment()
+    keep_quiet(where.settings)
+    return _answer(await operation.repaired(where, names, exchange, dry_run=dry_run))
+
+
+def _answer(done: Repaired) -> Output:
+    facts = {
+        "exchange": done.exchange_id,
+        "symbols": list(done.symbols),
+        "dry_run": done.dry_run,
+        "damaged": [
+            {
+                "path": each.path,
+                "kind": each.kind,
+                "why": each.why,
+                "set_aside": each.aside,
+                "rows_kept": each.rows,
+            }
+            for each in done.damages
+        ],
+        "fetching": [
+            {
+                "symbol": each.symbol,
+                "tf": each.timeframe,
+                "ts_from": each.from_ms,
+                "ts_to": each.to_ms,
+            }
+            for each in done.fetching
+        ],
+        "unlisted": list(done.unlisted),
+    }
+    notes = [f"{each}: not listed any more, so it cannot be fetched" for each in done.unlisted]
+    first = [Corrupt(each.path, each.why) for each in done.damages[:1]]
+    return Output(facts, _shown(done), notes, failures=first if done.dry_run else ())
+
+
+def _shown(done: Repaired) -> Group | str:
+    if not done.damages and not done.fetching:
+        return f"{done.exchange_id}: every file is what was written, and nothing is lost"
+    set_aside = "damaged" if done.dry_run else "set aside"
+    files = [(each.path, each.kind, each.why, f"{each.rows:,}") for each in done.damages]
+    fetched = [
+        (
+            each.symbol,
+            each.timeframe,
+            shown_moment(each.from_ms, seconds=False),
+            shown_moment(each.to_ms, seconds=False),
+        )
+        for each in done.fetching
+    ]
+    will = "would be fetched" if done.dry_run else "will be fetched"
+    return Group(
+        table((set_aside, "kind", "why", "rows_kept"), files, right="rows_kept"),
+        "",
+        table((will, "tf", "from", "to"), fetched),
+    )

@@ -1,0 +1,98 @@
+"""What `collector up` shows while it runs: a picture on a terminal, lines in a pipe."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rich.live import Live
+
+from collector.cli.board import board, one_line
+from collector.cli.trouble_lines import TroubleChanges, trouble_lines
+from collector.connectors.registry import ConnectorRegistry
+from collector.errors import DatabaseUnavailable
+from collector.jobs.history import count_backfills
+from collector.jobs.queue import JobQueue
+from collector.operations.trouble_facts import troubles_now
+from collector.operations.troubles import no_database
+from collector.progress import BarRate, slots_done
+from collector.streams.live_board import LiveBoard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rich.console import Console
+
+    from collector.mongo.client import Database
+    from collector.operations.troubles import Trouble
+
+REDRAW_SECONDS = 0.5
+LINE_SECONDS = 5.0
+MOST_JOBS = 200
+"""Enough jobs to show; a fleet with thousands has the API."""
+
+
+@dataclass(slots=True)
+class UpScreen:
+    """Shows a database's work until it is cancelled. The last picture stays."""
+
+    database: Database
+    console: Console
+    say: Callable[[str], None]
+    """Prints one line."""
+    _pace: BarRate = field(default_factory=BarRate)
+    _changes: TroubleChanges = field(default_factory=TroubleChanges)
+    _found: Sequence[Trouble] = ()
+    _looked_at: float = float("-inf")
+
+    async def keep_showing(self) -> None:
+        terminal = self.console.is_terminal
+        with Live(console=self.console, auto_refresh=False) as live:
+            while True:
+                if terminal:
+                    await self._draw(live)
+                else:
+                    await self.print_lines()
+                await asyncio.sleep(REDRAW_SECONDS if terminal else LINE_SECONDS)
+
+    async def print_lines(self) -> None:
+        """How far the work is, and the troubles that began or ended since the last time."""
+        try:
+            await self._look()
+            jobs = await JobQueue(self.database).find(limit=MOST_JOBS)
+            connectors = await ConnectorRegistry(self.database).all()
+        except DatabaseUnavailable as error:
+            self._found = [no_database(str(error), self.database.away_since_ms)]
+            jobs, connectors = [], []
+        now_ms = self.database.server_clock.now_ms()
+        for line in self._changes.lines(self._found, now_ms):
+            self.say(line)
+        if jobs or connectors:
+            speed = self._pace.note(time.monotonic(), sum(slots_done(job)[0] for job in jobs))
+            self.say(one_line(jobs, connectors, speed, now_ms, self._found))
+
+    async def _draw(self, live: Live) -> None:
+        now_ms = self.database.server_clock.now_ms()
+        try:
+            await self._look()
+            jobs = await JobQueue(self.database).find(limit=MOST_JOBS)
+            connectors = await ConnectorRegistry(self.database).all()
+            prices = await LiveBoard(self.database).mids()
+            in_all = await count_backfills(self.database)
+        except DatabaseUnavailable as error:
+            away = [no_database(str(error), self.database.away_since_ms)]
+            live.update("\n".join(trouble_lines(away, now_ms)), refresh=True)
+            return
+        speed = self._pace.note(time.monotonic(), sum(slots_done(job)[0] for job in jobs))
+        picture = board(
+            jobs, connectors, speed, now_ms, prices, troubles=self._found, in_all=in_all
+        )
+        live.update(picture, refresh=True)
+
+    async def _look(self) -> None:
+        """Troubles change slowly: one look serves several pictures."""
+        if time.monotonic() - self._looked_at >= LINE_SECONDS / 2:
+            self._found = await troubles_now(self.database)
+            self._looked_at = time.monotonic()
