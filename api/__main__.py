@@ -8,8 +8,9 @@ from pathlib import Path
 
 import uvloop
 
-from api.main import Listening, serve
+from api.main import ListenAddress, serve
 from collector import logs
+from collector.cli.failures import report
 from collector.errors import CollectorError
 from collector.mongo.location import mongodb
 from collector.settings import Settings, load
@@ -22,8 +23,8 @@ def _port(text: str) -> int:
     return number
 
 
-async def run(settings: Settings, listening: Listening) -> None:
-    async with mongodb(settings.mongo_uri, settings.home, "api") as uri:
+async def run(settings: Settings, listening: ListenAddress) -> None:
+    async with mongodb(settings.mongo_address, settings.home, "api") as uri:
         await serve(settings, uri, listening)
 
 
@@ -36,11 +37,10 @@ def main() -> int:
     try:
         settings = load(arguments.config)
         logs.configure(settings.logging.level, settings.logging.format)
-        listening = Listening.of(settings, arguments.host, arguments.port)
+        listening = ListenAddress.of(settings, arguments.host, arguments.port)
         uvloop.run(run(settings, listening))
     except CollectorError as error:
-        print(f"{error.exit_name}: {error}", file=sys.stderr)
-        return error.exit_code
+        return report(error)
     return 0
 
 

@@ -12,12 +12,14 @@ from starlette.middleware import Middleware
 from api import problems
 from api.middleware.authentication import Authentication, WrongKeys
 from api.middleware.body_limit import BodyLimit
-from api.middleware.origin import LOOPBACK_NAMES, Origin
+from api.middleware.origin import Origin
+from api.middleware.row_compression import RowCompression
 from api.middleware.trace import Trace
 from api.openapi import document
 from api.roles import Guarded, guarded_routes
 from api.routes import ROUTERS
 from collector.keys import ApiKeys, Role
+from collector.listening import LOOPBACK_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -38,7 +40,7 @@ class Door:
 
 
 def all_routes() -> tuple[Guarded, ...]:
-    """Every method of every path with the role it asks for."""
+    """Every method of every path with the role it requires."""
     return guarded_routes(ROUTERS)
 
 
@@ -71,6 +73,7 @@ def create_app(services: Services, door: Door) -> FastAPI:
                 wrong_keys=door.wrong_keys,
             ),
             Middleware(BodyLimit),
+            Middleware(RowCompression),
         ],
     )
     app.state.services = services
@@ -82,7 +85,7 @@ def create_app(services: Services, door: Door) -> FastAPI:
 
 
 class _Described:
-    """The OpenAPI document, made when it is first asked for."""
+    """The OpenAPI document, made on first use."""
 
     def __init__(self, app: FastAPI, routes: tuple[Guarded, ...], *, with_keys: bool) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""The gauges that are facts of the database: read at the scrape, by the API and nobody else.
+"""The gauges that are facts of the database: read at the scrape, by the API alone.
 
 Counters belong to the process that counts. A gauge about the whole fleet must have one source, or
 summing over processes would count it many times.
@@ -6,27 +6,47 @@ summing over processes would count it many times.
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 
 from api.schemas.connectors import usage_now
+from collector.connectors.session_lease import shown_session
+from collector.errors import DatabaseUnavailable
+from collector.exchanges.exclusive import SessionState
+from collector.history.inbox import NetworkState, network_states
+from collector.jobs.history import backfill_bars_left
+from collector.jobs.lag import reached
 from collector.jobs.states import State
 from collector.market.timeframe import Timeframe
+from collector.operations.trouble_facts import trouble_facts
+from collector.operations.troubles import TroubleKind, by_kind, no_database, troubles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from prometheus_client import Metric
 
     from api.deps import Services
     from collector.connectors.connector import Connector
+    from collector.operations.troubles import Trouble
+
+
+PATIENCE_SECONDS = 5.0
+"""A scrape is answered within this time, whatever MongoDB does."""
 
 
 async def exposition(services: Services) -> bytes:
-    """Everything this process has to tell Prometheus."""
-    return generate_latest(_Families(await _database_gauges(services)))
+    """All metrics of this process for Prometheus; without MongoDB those that need none."""
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            gauges = [*await _database_gauges(services), _mongodb_up(up=True)]
+    except (DatabaseUnavailable, TimeoutError):
+        gauges = [_mongodb_up(up=False), _troubles([no_database("")], [])]
+    return generate_latest(_Families(gauges))
 
 
 class _Families:
@@ -49,14 +69,65 @@ async def _database_gauges(services: Services) -> list[GaugeMetricFamily]:
     return [
         *_limits(connectors, now_ms),
         *_circuits(connectors, now_ms),
+        _sessions(connectors, now_ms),
         await _jobs(services, connectors),
         await _lag(services, now_ms),
+        *await _networks(services),
+        await _backfills(services, connectors),
+        *await _health(services),
     ]
 
 
+def _mongodb_up(*, up: bool) -> GaugeMetricFamily:
+    return GaugeMetricFamily("collector_mongodb_up", "Whether MongoDB answers the API", float(up))
+
+
+async def _health(services: Services) -> list[GaugeMetricFamily]:
+    """What is wrong, and how long due jobs wait: from the same facts."""
+    facts = await trouble_facts(services.database)
+    due = GaugeMetricFamily(
+        "collector_oldest_due_seconds",
+        "How long the oldest due job of an exchange has been waiting for a worker",
+        labels=["exchange"],
+    )
+    stopped = {each.exchange_id for each in facts.connectors if each.stopped(facts.at_ms)}
+    for exchange_id, at_ms in sorted(facts.next_due.items()):
+        waits = exchange_id not in stopped and at_ms < facts.at_ms
+        due.add_metric([exchange_id], (facts.at_ms - at_ms) / 1000 if waits else 0)
+    return [_troubles(troubles(facts), facts.connectors), due]
+
+
+def _troubles(found: Sequence[Trouble], connectors: Sequence[Connector]) -> GaugeMetricFamily:
+    """Zeros too: a series that disappears looks to an alert like a scrape that failed."""
+    gauge = GaugeMetricFamily(
+        "collector_trouble",
+        "What is wrong, by kind and exchange: the jobs that it concerns, at least 1; 0 when well",
+        labels=["kind", "exchange"],
+    )
+    counted = by_kind(found)
+    exchange_ids = ["", *(each.exchange_id for each in connectors)]
+    every = {(kind, exchange_id) for kind in TroubleKind for exchange_id in exchange_ids}
+    for kind, exchange_id in sorted(every | counted.keys()):
+        gauge.add_metric([kind, exchange_id], counted[kind, exchange_id])
+    return gauge
+
+
+async def _backfills(services: Services, connectors: list[Connector]) -> GaugeMetricFamily:
+    left = GaugeMetricFamily(
+        "collector_backfill_bars_left",
+        "Bars that the active backfills of an exchange have still to fetch",
+        labels=["exchange"],
+    )
+    found = {each.exchange_id: 0 for each in connectors}
+    found |= await backfill_bars_left(services.database)
+    for exchange_id, bars in sorted(found.items()):
+        left.add_metric([exchange_id], bars)
+    return left
+
+
 def _limits(connectors: list[Connector], now_ms: int) -> list[GaugeMetricFamily]:
-    def gauge(name: str, said: str) -> GaugeMetricFamily:
-        return GaugeMetricFamily(f"collector_{name}", said, labels=["exchange"])
+    def gauge(name: str, description: str) -> GaugeMetricFamily:
+        return GaugeMetricFamily(f"collector_{name}", description, labels=["exchange"])
 
     usage = gauge("rate_limit_usage", "Tokens granted in the window that is open")
     limit = gauge("rate_limit_limit", "Tokens a window has")
@@ -75,7 +146,7 @@ def _limits(connectors: list[Connector], now_ms: int) -> list[GaugeMetricFamily]
 
 
 def _circuits(connectors: list[Connector], now_ms: int) -> list[GaugeMetricFamily]:
-    """By seed 002's names, of the gate that all workers share."""
+    """The circuit gate that all workers share, by the names of its specification."""
     state = GaugeMetricFamily(
         "circuit_state", "OPEN=0, TRIPPED=1, HALF_OPEN=2", labels=["exchange"]
     )
@@ -89,18 +160,32 @@ def _circuits(connectors: list[Connector], now_ms: int) -> list[GaugeMetricFamil
     return [state, rate]
 
 
+def _sessions(connectors: list[Connector], now_ms: int) -> GaugeMetricFamily:
+    """One series a state, so that an alert can name the state it is about."""
+    states = GaugeMetricFamily(
+        "collector_session_state",
+        "Whether the session of an account that allows one login is in this state",
+        labels=["exchange", "state"],
+    )
+    for connector in connectors:
+        shown = shown_session(connector, now_ms)
+        if shown is not None:
+            for state in SessionState:
+                states.add_metric([connector.exchange_id, state], float(shown.state is state))
+    return states
+
+
 async def _jobs(services: Services, connectors: list[Connector]) -> GaugeMetricFamily:
     jobs = GaugeMetricFamily(
         "collector_jobs", "Jobs that are not deleted", labels=["exchange", "state"]
     )
-    found = {
-        (group["exchange_id"], group["state"]): group["count"]
-        for group in await services.queue.counts()
-    }
+    found: Counter[tuple[str, str]] = Counter()
+    for each in await services.counting.last():
+        found[each.exchange_id, each.state] += each.count
     # Zeros too: a series that disappears looks to an alert like a scrape that failed.
     every = {(connector.exchange_id, state.value) for connector in connectors for state in State}
     for exchange_id, state in sorted(every | found.keys()):
-        jobs.add_metric([exchange_id, state], found.get((exchange_id, state), 0))
+        jobs.add_metric([exchange_id, state], found[exchange_id, state])
     return jobs
 
 
@@ -110,8 +195,25 @@ async def _lag(services: Services, now_ms: int) -> GaugeMetricFamily:
         "Closed bars that the series furthest behind has not stored yet",
         labels=["exchange", "timeframe"],
     )
-    for group in await services.queue.oldest_cursors("ohlcv_incremental"):
-        step = Timeframe.parse(group["timeframe"]).ms
-        behind = max(0, (now_ms - group["since_ms"]) // step)
-        lag.add_metric([group["exchange_id"], group["timeframe"]], behind)
+    for each in await reached(services.database):
+        frame = Timeframe.parse(each.timeframe).at(each.exchange_id)
+        behind = max(0, frame.count(each.since_ms, now_ms))
+        lag.add_metric([each.exchange_id, each.timeframe], behind)
     return lag
+
+
+async def _networks(services: Services) -> list[GaugeMetricFamily]:
+    applied = GaugeMetricFamily(
+        "collector_history_applied_through",
+        "The last event of a network that is in the ledger",
+        labels=["network"],
+    )
+    waiting = GaugeMetricFamily(
+        "collector_history_waiting", "Events that are not in the ledger yet", labels=["network"]
+    )
+    states = await network_states(services.database)
+    for network in services.history.networks:
+        state = states.get(network, NetworkState())
+        applied.add_metric([network], state.applied_through)
+        waiting.add_metric([network], max(0, state.sequence - state.applied_through))
+    return [applied, waiting]

@@ -7,21 +7,25 @@ import contextlib
 import os
 import signal
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from api.app import Door, create_app
+from api.connection_bounds import BoundedConnection, WaitingConnections, waiting_allowed
 from api.deps import Services
-from api.feed import Feed
-from api.market_desk import MarketDesk
-from api.middleware.origin import host_names
+from api.feed import ChangeFeed
 from collector import logs
 from collector.connectors.limiter import Limiter
 from collector.keys import ApiKeys
-from collector.listening import address_of, listen
+from collector.listening import address_of, host_names, listen
 from collector.mongo.client import Database
 from collector.mongo.schema import require_current
+from collector.mongo.schema_watch import leaving_newer_schema
+from collector.operations.exchange_access import ExchangeAccess
+from collector.operations.market_desk import PATIENCE_SECONDS, MarketDesk
+from collector.operations.wishes import recording
 from collector.reports.validation import Demands
 from collector.store.store import Store
 
@@ -38,15 +42,17 @@ GRACE_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
-    """Where to listen and whom to let in, settled before anything is started."""
+class ListenAddress:
+    """Where to listen and which keys to accept, decided before anything is started."""
 
     host: str
     port: int
     door: Door
 
     @classmethod
-    def of(cls, settings: Settings, host: str | None = None, port: int | None = None) -> Listening:
+    def of(
+        cls, settings: Settings, host: str | None = None, port: int | None = None
+    ) -> ListenAddress:
         """The command line wins over the settings. ConfigError when it would not be safe."""
         secret = settings.api_keys
         keys = ApiKeys.parse(secret.get_secret_value() if secret else None)
@@ -55,7 +61,7 @@ class Listening:
         return cls(where, settings.server.port if port is None else port, door)
 
 
-async def serve(settings: Settings, uri: str, listening: Listening) -> None:
+async def serve(settings: Settings, uri: str, listening: ListenAddress) -> None:
     """Serves until a signal; requests under way get a moment to end."""
     with contextlib.closing(listen(listening.host, listening.port)) as sock:
         async with (
@@ -68,31 +74,40 @@ async def serve(settings: Settings, uri: str, listening: Listening) -> None:
                 database=database,
                 store=Store(settings.data_root),
                 desk=MarketDesk(
-                    database, limiter, urls=settings.addresses, keyring=settings.keyring
+                    database, ExchangeAccess.of(settings, database, limiter, PATIENCE_SECONDS)
                 ),
-                feed=Feed(database),
+                feed=ChangeFeed(database),
                 demands=Demands(
                     max_gap_pct=settings.quality.max_gap_pct,
                     strict_gaps=settings.resample.strict_gaps,
                 ),
+                history=settings.history.terms,
             )
             server = Server(create_app(services, listening.door), services)
-            # Whoever started us may have asked for port 0 and reads the answer here.
+            # The process that started us may have given port 0 and reads the real one here.
             print(f"the API listens on {address_of(sock)}", flush=True)
             _log.info(
                 "api_started", address=address_of(sock), keys=len(listening.door.keys.entries)
             )
-            await server.serve(sockets=[sock])
+            async with (
+                leaving_newer_schema(database, server.stop),
+                recording(database, services.store.storage),
+            ):
+                await server.serve(sockets=[sock])
             _log.info("api_stopped")
 
 
 class Server(uvicorn.Server):
     """uvicorn, except that a signal is a wish to stop and not a way to die: the exit code is 0."""
 
-    def __init__(self, app: FastAPI, services: Services) -> None:
+    def __init__(
+        self, app: FastAPI, services: Services, waiting: WaitingConnections | None = None
+    ) -> None:
+        bounds = WaitingConnections(waiting_allowed()) if waiting is None else waiting
         super().__init__(
             uvicorn.Config(
                 app,
+                http=partial(BoundedConnection, waiting=bounds),  # type: ignore[arg-type]
                 lifespan="on",
                 ws="none",
                 log_config=None,

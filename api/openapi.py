@@ -9,8 +9,8 @@ from fastapi.openapi.utils import get_openapi
 
 from api.problems import MEDIA_TYPE, TITLES
 from api.schemas.problem import Problem
-from collector import __version__
 from collector.keys import Role
+from collector.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from api.roles import Guarded
 
 DESCRIPTION = """\
-Connectors, jobs, workers, markets, tickers, candles and trades of a Collector.
+Connectors, jobs, workers, markets, tickers, candles, trades and trade history of a Collector.
 
 Lists are `{"items": [...], "next_cursor": ...}`: ask again with `cursor` until it is null. Windows,
 schedules and cursors are epoch milliseconds, dates are ISO 8601; queries and bodies accept either.
@@ -33,6 +33,8 @@ TAGS = [
     {"name": "tickers", "description": "The last price of every market"},
     {"name": "candles", "description": "The bars themselves"},
     {"name": "trades", "description": "The trades themselves"},
+    {"name": "history", "description": "Confirmed trades of networks as exact buckets"},
+    {"name": "reports", "description": "What is stored, what it lacks, and what was refused"},
     {"name": "events", "description": "Changes as they happen"},
     {"name": "workers", "description": "Who is working, and where each one's metrics are"},
     {"name": "process", "description": "For probes and Prometheus"},
@@ -53,6 +55,7 @@ OF_A_CONNECTOR = (
     "delete_connector",
     "pause_connector",
     "resume_connector",
+    "unblock_connector",
 )
 
 
@@ -79,7 +82,7 @@ def _links(operations: Iterable[str], parameter: str, value: str) -> dict[str, A
 
 
 def document(app: FastAPI, routes: Iterable[Guarded], *, with_keys: bool) -> dict[str, Any]:
-    """The whole document. Security is described only where there are keys to ask for."""
+    """The whole document. Routes require the scheme only when keys are configured."""
     schema = get_openapi(
         title="Collector",
         version=__version__,
@@ -93,9 +96,12 @@ def document(app: FastAPI, routes: Iterable[Guarded], *, with_keys: bool) -> dic
     problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
     components.update(problem.pop("$defs"))
     components["Problem"] = problem
-    if with_keys:
-        bearer = {"type": "http", "scheme": "bearer", "description": "An API key"}
-        schema["components"]["securitySchemes"] = {"key": bearer}
+    bearer = {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "An API key; needed where keys are configured",
+    }
+    schema["components"]["securitySchemes"] = {"key": bearer}
     roles = {(guarded.path, guarded.method): guarded.role for guarded in routes}
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
@@ -133,12 +139,16 @@ def _describe(operation: dict[str, Any], role: Role, *, with_keys: bool) -> None
 
 
 def _link_next_page(operation: dict[str, Any]) -> None:
-    """From a page to the one after it: the same question, and the cursor of the answer."""
+    """From a page to the one after it: the same request, with the cursor of the response.
+
+    An operation that answers a page only sometimes has no such link.
+    """
     parameters = {
         each["name"]: f"$request.{each['in']}.{each['name']}"
         for each in operation.get("parameters", ())
     }
-    if "cursor" in parameters:
+    page = operation["responses"].get("200", {}).get("content", {}).get("application/json", {})
+    if "cursor" in parameters and "anyOf" not in page.get("schema", {}):
         parameters["cursor"] = "$response.body#/next_cursor"
         link = {"operationId": operation["operationId"], "parameters": parameters}
         operation["responses"]["200"]["links"] = {"next_page": link}

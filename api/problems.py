@@ -1,7 +1,7 @@
 """Problems: every answer that is not a success, as RFC 9457 describes them.
 
 A problem has a stable `code` that a program may match on. Errors of the library keep their own
-codes; the table below says which status each kind answers with.
+codes; the table below has the status of each kind.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collector.errors import (
     BadRequest,
     CollectorError,
     CostNeverFits,
+    InvalidInput,
     JobConflict,
     NeedsOperator,
     NotFound,
@@ -27,6 +28,7 @@ from collector.errors import (
     SchemaMismatch,
     StopWork,
 )
+from collector.history.refusal import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 _log = logs.get("api")
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = 2
-"""When an error does not say how long it will last."""
+"""Used when an error has no duration."""
 
 TITLES = {
     400: "Bad request",
@@ -59,6 +61,8 @@ _STATUS: dict[type[CollectorError], int] = {
     StopWork: 409,
     BadRequest: 422,
     CostNeverFits: 422,
+    InvalidInput: 422,
+    Refused: 422,
     RetryLater: 503,
     SchemaMismatch: 503,
     NeedsOperator: 500,
@@ -82,13 +86,6 @@ class Refusal(HTTPException):
         super().__init__(status, detail, headers)
         self.code = code
         self.errors = tuple(errors)
-
-
-def unprocessable(field: str, code: str, reason: str, near: Sequence[str] = ()) -> Refusal:
-    """A value that is well formed and still wrong. Known values that look like it are named."""
-    said = f"{reason}; did you mean {', '.join(near)}?" if near else reason
-    error = FieldError(field=field, reason=said, code=code, near=list(near))
-    return Refusal(422, code, said, errors=[error])
 
 
 def problem_response(
@@ -134,11 +131,15 @@ def of_error(error: CollectorError) -> Response:
         # The message may name files of this machine; the log has it, the client need not.
         _log.error("request_failed", code=error.code, error=str(error))
         return problem_response(500, error.code, "the server could not do it; see its log")
-    return problem_response(status, error.code, str(error), headers=headers)
+    errors = []
+    if isinstance(error, InvalidInput):
+        near = list(error.near)
+        errors = [FieldError(field=error.field, reason=str(error), code=error.code, near=near)]
+    return problem_response(status, error.code, str(error), errors=errors, headers=headers)
 
 
 def of_defect() -> Response:
-    """The problem of an exception that nobody expected."""
+    """The problem of an unexpected exception."""
     return problem_response(500, "internal_error", "an unexpected error; see the server's log")
 
 
@@ -189,6 +190,8 @@ async def _on_invalid(_request: Request, error: Exception) -> Response:
 def _field_error(issue: dict[str, Any]) -> FieldError:
     # The first part is body, query or path; a body that is no JSON has a position instead.
     place, *rest = [str(part) for part in issue["loc"]]
+    if place == "query":
+        rest = rest[:1]  # A parameter may be repeated; its name is enough.
     field = place if issue["type"] == "json_invalid" else ".".join(rest) or place
     return FieldError(field=field[:200], reason=issue["msg"][:500], code=issue["type"])
 

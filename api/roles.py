@@ -1,4 +1,4 @@
-"""Which role a route asks for, said at the route and readable from it."""
+"""Which role a route requires, declared at the route and readable from it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ADMIN = Depends(Requires(Role.ADMIN))
 
 @dataclass(frozen=True, slots=True, order=True)
 class Guarded:
-    """One method of one path, and the role it asks for."""
+    """One method of one path, and the role it requires."""
 
     path: str
     method: str

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
@@ -28,9 +29,49 @@ MEDIA_TYPES: dict[Format, str] = {
 ROWS_PER_PIECE = 8_192
 
 
-def encode(batches: Iterator[pa.RecordBatch], schema: pa.Schema, form: Format) -> Iterator[bytes]:
-    """The whole answer in pieces. The first piece is made of the first batch that has rows."""
-    return _ENCODERS[form](_slices(batches), schema)
+def encode(
+    batches: Iterator[pa.RecordBatch],
+    schema: pa.Schema,
+    form: Format,
+    *,
+    limit: int | None = None,
+    escape: bool = False,
+) -> Iterator[bytes]:
+    """The whole answer in pieces. The first piece is made of the first batch that has rows.
+
+    `limit` is the number of rows at most. `escape` keeps spreadsheets from reading text of a csv as
+    a formula.
+    """
+    slices = _slices(batches)
+    if limit is not None:
+        slices = _first_rows(slices, limit)
+    if escape and form == "csv":
+        slices = map(_escaped, slices)
+    return _ENCODERS[form](slices, schema)
+
+
+def _first_rows(slices: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    left = limit
+    for piece in slices:
+        yield piece.slice(0, left)
+        left -= piece.num_rows
+        if left <= 0:
+            return
+
+
+def _escaped(piece: pa.RecordBatch) -> pa.RecordBatch:
+    """An apostrophe before text that begins as a formula does; numbers stay as they are."""
+    columns = [
+        pc.replace_substring_regex(column, r"^([=+\-@\t\r])", r"'\1")
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        else column
+        for column in (_plain_text(each) for each in piece.columns)
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=piece.schema.names)
+
+
+def _plain_text(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def _slices(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import StreamingResponse
 
-from api.problems import unprocessable
 from api.row_formats import MEDIA_TYPES, encode
+from collector.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
+    from api.deps import Services
     from api.row_formats import Format
     from api.schemas.ranges import RangeAsked
+    from collector.errors import NotStored
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _TABLE = {
@@ -33,17 +35,36 @@ _TABLE = {
 def check_order(asked: RangeAsked) -> None:
     """Refuses a range that ends before it begins."""
     if asked.start is not None and asked.end is not None and asked.end <= asked.start:
-        raise unprocessable("end", "end_before_start", "end must be after start")
+        raise InvalidInput("end", "end_before_start", "end must be after start")
+
+
+async def check_listed(
+    not_stored: Callable[[], NotStored], asked: RangeAsked, parts: Services
+) -> None:
+    """Refuses what is not stored, unless the exchange lists it: that is merely empty yet."""
+    if not await parts.desk.check_known_symbol(asked.exchange_id, asked.symbol, field="symbol"):
+        error = await asyncio.to_thread(not_stored)
+        reason = f"nothing is stored for {asked.exchange_id} {asked.symbol!r}"
+        raise InvalidInput("symbol", "unknown_symbol", reason, error.near)
 
 
 async def streamed(
-    batches: Iterator[pa.RecordBatch], schema: pa.Schema, form: Format
+    batches: Iterator[pa.RecordBatch],
+    schema: pa.Schema,
+    form: Format,
+    *,
+    limit: int | None = None,
+    escape: bool = False,
+    file_name: str | None = None,
 ) -> StreamingResponse:
-    """The rows in the form that was asked for, a batch at a time."""
-    pieces = encode(batches, schema, form)
+    """The rows in the requested format, a batch at a time."""
+    pieces = encode(batches, schema, form, limit=limit, escape=escape)
     # The first piece before the status line: what fails, fails with a problem and not half-way.
     first = await asyncio.to_thread(next, pieces)
-    return StreamingResponse(chain([first], pieces), media_type=MEDIA_TYPES[form])
+    headers = (
+        {} if file_name is None else {"Content-Disposition": f'inline; filename="{file_name}"'}
+    )
+    return StreamingResponse(chain([first], pieces), media_type=MEDIA_TYPES[form], headers=headers)
 
 
 def described(

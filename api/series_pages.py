@@ -1,7 +1,7 @@
 """Pages of stored series, and the threads that read them for reports.
 
-A report reads whole files. It does so in threads of its own, few of them: any number of reports
-that are asked for together neither stops the event loop nor keeps other requests from the disk.
+A report reads whole files. It does so in threads of its own, few of them: any number of concurrent
+reports neither blocks the event loop nor keeps other requests from the disk.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from api.problems import unprocessable
+from api.problems import Refusal
+from collector.errors import InvalidInput
 from collector.market.series import Series
 from collector.market.timeframe import Timeframe
+from collector.operations.connectors import check_exchange
+from collector.pipeline.resample import divides
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,24 +28,44 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _READERS = ThreadPoolExecutor(2, thread_name_prefix="reports")
-_MINUTE = Timeframe.parse("1m")
+MOST_AT_ONCE = 8
+"""Reports that may be under way or wait for a thread; the next one is put off."""
+_WAIT_SECONDS = 5
+_under_way = 0
 
 
 async def in_reader(function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-    """Runs it in one of the threads of reports."""
+    """Runs it in one of the threads of reports. A Refusal with 503 when too many wait for one."""
+    global _under_way
+    if _under_way >= MOST_AT_ONCE:
+        raise Refusal(
+            503,
+            "reports_busy",
+            f"{MOST_AT_ONCE} reports are being made already",
+            headers={"Retry-After": str(_WAIT_SECONDS)},
+        )
     work = partial(function, *arguments, **named)
-    return await asyncio.get_running_loop().run_in_executor(_READERS, work)
+    _under_way += 1
+    try:
+        return await asyncio.get_running_loop().run_in_executor(_READERS, work)
+    finally:
+        _under_way -= 1
+
+
+def check_names(exchange_id: str | None, timeframe: str | None) -> None:
+    """Refuses an exchange or a timeframe that cannot exist, where one was named."""
+    if exchange_id is not None:
+        check_exchange(exchange_id)
+    if timeframe is not None:
+        try:
+            Timeframe.parse(timeframe)
+        except ValueError as error:
+            raise InvalidInput("timeframe", "unknown_timeframe", str(error)) from error
 
 
 async def series_page(parts: Services, asked: SeriesAsked) -> tuple[list[Series], str | None]:
     """The stored series that are meant, by exchange, symbol and timeframe, and the next cursor."""
-    if asked.exchange_id is not None:
-        parts.desk.check_exchange(asked.exchange_id)
-    if asked.timeframe is not None:
-        try:
-            Timeframe.parse(asked.timeframe)
-        except ValueError as error:
-            raise unprocessable("timeframe", "unknown_timeframe", str(error)) from error
+    check_names(asked.exchange_id, asked.timeframe)
     found = await in_reader(_meant, parts.store, asked)
     after = None if asked.cursor is None else _place(asked.cursor)
     rest = [each for each in found if after is None or _key(each) > after]
@@ -60,26 +83,27 @@ def _meant(store: Store, asked: SeriesAsked) -> list[Series]:
     if asked.timeframe is None:
         return sorted(stored, key=_key)
     wanted = Timeframe.parse(asked.timeframe)
-    # Whatever has minutes has every longer timeframe: it is made of them.
-    longer = wanted.ms % _MINUTE.ms == 0
-    made = (each for each in stored if each.timeframe == _MINUTE and longer)
-    named = [each for each in stored if each.timeframe == wanted]
-    named += [Series(each.exchange_id, each.symbol, wanted) for each in made]
-    return sorted(set(named), key=_key)
+    # What has shorter bars has longer ones: they are made of them.
+    named = {
+        Series(each.exchange_id, each.symbol, wanted)
+        for each in stored
+        if divides(each.timeframe, wanted.at(each.exchange_id))
+    }
+    return sorted(named, key=_key)
 
 
-def _key(series: Series) -> tuple[str, str, int]:
-    return series.exchange_id, series.symbol, series.timeframe.ms
+def _key(series: Series) -> tuple[str, str, Timeframe]:
+    return series.exchange_id, series.symbol, series.timeframe
 
 
 def _cursor(series: Series) -> str:
     return f"{series.exchange_id}|{series.timeframe}|{series.symbol}"
 
 
-def _place(cursor: str) -> tuple[str, str, int]:
+def _place(cursor: str) -> tuple[str, str, Timeframe]:
     exchange_id, _, rest = cursor.partition("|")
     timeframe, _, symbol = rest.partition("|")
     try:
-        return exchange_id, symbol, Timeframe.parse(timeframe).ms
+        return exchange_id, symbol, Timeframe.parse(timeframe)
     except ValueError:
-        raise unprocessable("cursor", "bad_cursor", "no answer ever had this cursor") from None
+        raise InvalidInput("cursor", "bad_cursor", "no answer ever had this cursor") from None

@@ -1,4 +1,4 @@
-"""Who is asking. Everything needs a key except the paths that are named; routes judge the role."""
+"""Authentication. Everything needs a key except the listed paths; routes check the role."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ class WrongKeys:
 
 
 class Authentication:
-    """Puts the caller's role into the scope. Without any keys, everyone is an admin.
+    """Puts the caller's role and the key's name into the scope.
 
+    Without any keys, everyone is an admin.
     A right key is never refused for wrong ones from the same address: many people may stand
     behind one, and a key cannot be guessed.
     """
@@ -83,9 +84,10 @@ class Authentication:
         scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
             return _unauthenticated("unauthenticated", "send `Authorization: Bearer KEY`", "")
-        role = self._keys.role_of(key.strip())
-        if role is not None:
-            return role
+        entry = self._keys.find(key.strip())
+        if entry is not None:
+            scope["key_name"] = entry.name
+            return entry.role
         wait = self._wrong_keys.note((scope.get("client") or ("unknown",))[0])
         if wait is None:
             return _unauthenticated("wrong_key", "no such key", ', error="invalid_token"')
@@ -97,6 +99,6 @@ class Authentication:
         )
 
 
-def _unauthenticated(code: str, detail: str, said: str) -> Response:
-    challenge = {"WWW-Authenticate": f'Bearer realm="collector"{said}'}
+def _unauthenticated(code: str, detail: str, params: str) -> Response:
+    challenge = {"WWW-Authenticate": f'Bearer realm="collector"{params}'}
     return problems.problem_response(401, code, detail, headers=challenge)

@@ -1,34 +1,21 @@
 """Requests that a browser was tricked into sending are refused.
 
-On loopback without keys, whoever can reach the port is trusted. A page from the internet can make
-a browser on this machine reach it in two ways: a name that resolves to 127.0.0.1 (then the Host
-header is that name), and a form posted across origins (then the Origin header is the page's).
+On loopback without keys, every client that can reach the port is trusted. A page from the internet
+can make a browser on this machine reach it in two ways: a name that resolves to 127.0.0.1 (then the
+Host header is that name), and a form posted across origins (then the Origin header is the page's).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
 from api import problems
-from collector.listening import only_loopback
+from collector.listening import host_name
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
-
-    from collector.keys import ApiKeys
-
-LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
-
-
-def host_names(host: str, keys: ApiKeys) -> frozenset[str] | None:
-    """The names to answer to: loopback's on loopback, any elsewhere.
-
-    Raises ConfigError for an address that others can reach while there are no keys.
-    """
-    return LOOPBACK_NAMES | {host.lower()} if only_loopback(host, keys) else None
 
 
 class Origin:
@@ -44,7 +31,7 @@ class Origin:
             return
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
-        if self._names is not None and _name(host) not in self._names:
+        if self._names is not None and host_name(host) not in self._names:
             response = problems.problem_response(
                 400, "bad_host", "this server listens on loopback and answers to its names only"
             )
@@ -56,16 +43,6 @@ class Origin:
             await self._app(scope, receive, send)
             return
         await response(scope, receive, send)
-
-
-def _name(host: str) -> str | None:
-    """The name without its port; None when it is no host at all."""
-    try:
-        parts = urlsplit(f"//{host}")
-        _ = parts.port
-    except ValueError:
-        return None
-    return parts.hostname if parts.netloc == host and "@" not in host else None
 
 
 def _authority(origin: str) -> str:

@@ -1,7 +1,7 @@
-"""The outermost layer: a request's name, its log line, its figures, and headers on every answer.
+"""The outermost layer: a request's id, its log line, its metrics, and headers on every answer.
 
-Also the last resort: an exception that nobody caught becomes a problem here, with the request's
-id on it, instead of a bare 500 from the server.
+Also the last resort: an uncaught exception becomes a problem here, with the request's id on it,
+instead of a bare 500 from the server.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class Trace:
             except Exception:
                 _log.exception("request_crashed", method=scope["method"], path=scope["path"])
                 if status:
-                    # Half an answer is out. Cutting the connection tells the client so.
+                    # Half of the answer is sent. Cutting the connection shows the client that it is
+                    # incomplete.
                     raise
                 await problems.of_defect()(scope, receive, send_marked)
             finally:
@@ -86,6 +87,7 @@ def _note(scope: Scope, status: int, seconds: float) -> None:
     metrics.API_REQUESTS.labels(method, route, str(status)).inc()
     metrics.API_REQUEST_SECONDS.labels(method, route).observe(seconds)
     # The query stays out: nothing in it is secret today, and nothing in the log will be tomorrow.
+    role = scope.get("role")
     _log.info(
         "request",
         method=method,
@@ -93,4 +95,6 @@ def _note(scope: Scope, status: int, seconds: float) -> None:
         status=status,
         ms=round(seconds * 1000, 1),
         client=(scope.get("client") or ("",))[0],
+        role=None if role is None else role.word,
+        key=scope.get("key_name"),
     )

@@ -7,16 +7,17 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import StreamingResponse
 
-from api.deps import Parts, Services
-from api.problems import unprocessable
+from api.deps import Parts
 from api.roles import VIEWER
-from api.row_stream import check_order, described, streamed
+from api.row_stream import check_listed, check_order, described, streamed
 from api.schemas.fields import Moment, TimeframeName
 from api.schemas.ranges import RangeAsked
+from collector.errors import InvalidInput
 from collector.market.candles import CANDLE_SCHEMA
 from collector.market.series import Series
 from collector.market.timeframe import Timeframe
-from collector.reader import DataReader
+from collector.operations.connectors import check_exchange
+from collector.reader import CandleReader
 
 router = APIRouter(prefix="/api/v1/candles", tags=["candles"])
 
@@ -44,24 +45,32 @@ async def read_candles(asked: Annotated[CandlesAsked, Query()], parts: Parts) ->
     that the answer is not whole.
     """
     check_order(asked)
-    await _check_series(asked, parts)
-    reader = DataReader(asked.symbol, asked.timeframe, asked.exchange_id, root=parts.store)
-    batches = reader.batches(asked.start, asked.end, gaps=asked.gaps, as_of=asked.as_of)
-    return await streamed(batches, CANDLE_SCHEMA, asked.format)
+    _check_names(asked)
+    reader = CandleReader(asked.symbol, asked.timeframe, asked.exchange_id, root=parts.store)
+    if await asyncio.to_thread(reader.is_stored):
+        whole = (asked.start, asked.end)
+        batches = reader.batches_between(*whole, gaps=asked.gaps, as_of=asked.as_of)
+    else:
+        await check_listed(reader.not_stored, asked, parts)
+        batches = iter(())
+    return await streamed(
+        batches,
+        reader.schema,
+        asked.format,
+        limit=asked.limit,
+        escape=asked.escape,
+        file_name=asked.file_name(asked.timeframe),
+    )
 
 
-async def _check_series(asked: CandlesAsked, parts: Services) -> None:
-    """Refuses a series that cannot exist. One that is merely empty is an empty answer."""
-    parts.desk.check_exchange(asked.exchange_id)
+def _check_names(asked: CandlesAsked) -> None:
+    """Refuses a series that cannot exist."""
+    check_exchange(asked.exchange_id)
     try:
         Timeframe.parse(asked.timeframe)
     except ValueError as error:
-        raise unprocessable("timeframe", "unknown_timeframe", str(error)) from error
+        raise InvalidInput("timeframe", "unknown_timeframe", str(error)) from error
     try:
-        series = Series.of(asked.exchange_id, asked.symbol, asked.timeframe)
+        Series.of(asked.exchange_id, asked.symbol, asked.timeframe)
     except ValueError as error:
-        raise unprocessable("symbol", "unknown_symbol", str(error)) from error
-    if await asyncio.to_thread(parts.store.holds, series):
-        return
-    # Made of 1m bars when it was never stored, so any timeframe will do.
-    await parts.desk.check_known_symbol(asked.exchange_id, asked.symbol, field="symbol")
+        raise InvalidInput("symbol", "unknown_symbol", str(error)) from error

@@ -1,13 +1,11 @@
 """`/api/v1/connectors`: one per exchange."""
 
-import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Response
 
 from api.deps import Parts
 from api.openapi import connector_links, problems
-from api.problems import Refusal, unprocessable
 from api.roles import ADMIN, OPERATOR, VIEWER
 from api.schemas.connectors import (
     ConnectorChange,
@@ -17,8 +15,7 @@ from api.schemas.connectors import (
     NewConnector,
     Pause,
 )
-from collector.connectors.venue_limits import venue_limits
-from collector.jobs.job import EXCHANGE_DUTIES, JobSpec
+from collector.operations import connected_jobs, connectors
 
 router = APIRouter(prefix="/api/v1/connectors", tags=["connectors"])
 
@@ -35,7 +32,7 @@ _MADE: dict[int | str, dict[str, Any]] = {
     dependencies=[OPERATOR],
     response_model=ConnectorView,
     status_code=201,
-    responses={**_MADE, **problems(404)},
+    responses={**_MADE, **problems(404, 409)},
 )
 async def make_connector(body: NewConnector, parts: Parts, response: Response) -> ConnectorView:
     """Idempotent: 201 when it was made, 200 with the existing one, unchanged, otherwise.
@@ -43,14 +40,12 @@ async def make_connector(body: NewConnector, parts: Parts, response: Response) -
     A new connector also gets the jobs that every exchange has: `markets_refresh`, `compact`,
     `tail_refresh`, `gap_scan` and `full_scan`.
     """
-    parts.desk.check_exchange(body.exchange_id)
-    # The figures of an exchange without quirks come from ccxt, whose import takes a second.
-    limits = await asyncio.to_thread(venue_limits, body.exchange_id, body.overrides())
-    connector, made = await parts.registry.ensure(body.exchange_id, limits, notes=body.notes)
-    for duty in EXCHANGE_DUTIES:
-        await parts.queue.add(JobSpec(body.exchange_id, duty))
-    response.status_code = 201 if made else 200
-    return ConnectorView.of(connector, await parts.now_ms())
+    ensured = await connectors.ensure(
+        parts.database, body.exchange_id, body.overrides(), body.notes
+    )
+    response.status_code = 201 if ensured.made else 200
+    response.headers["Location"] = f"/api/v1/connectors/{ensured.connector.exchange_id}"
+    return ConnectorView.of(ensured.connector, await parts.now_ms())
 
 
 @router.get("", summary="List connectors", dependencies=[VIEWER])
@@ -107,20 +102,10 @@ async def delete_connector(
     cascade: Annotated[bool, Query(description="Delete its jobs as well")] = False,
 ) -> ConnectorView:
     """A soft delete, refused while active jobs exist. Its budget and bans are remembered."""
-    await parts.registry.get(exchange_id)
-    if cascade:
-        # Jobs first: dying in between leaves a connector, and the request can be repeated.
-        await parts.queue.delete_of_exchange(exchange_id)
-    else:
-        active = await parts.queue.active_of_exchange(exchange_id, besides=EXCHANGE_DUTIES)
-        if active:
-            raise Refusal(
-                409,
-                "active_jobs",
-                f"{exchange_id} has {active} active jobs: pause or delete them, or ?cascade=true",
-            )
-        await parts.queue.delete_of_exchange(exchange_id, only_types=EXCHANGE_DUTIES)
-    return ConnectorView.of(await parts.registry.remove(exchange_id), await parts.now_ms())
+    connector, _ = await connected_jobs.remove_connector(
+        parts.database, exchange_id, cascade=cascade
+    )
+    return ConnectorView.of(connector, await parts.now_ms())
 
 
 @router.post(
@@ -133,10 +118,8 @@ async def pause_connector(
     exchange_id: ExchangeIdPath, parts: Parts, body: Annotated[Pause | None, Body()] = None
 ) -> ConnectorView:
     """Stops every worker at its next token; with `until` the pause ends by itself."""
-    until, now_ms = body.until if body else None, await parts.now_ms()
-    if until is not None and until <= now_ms:
-        raise unprocessable("until", "in_the_past", "until is in the past")
-    return ConnectorView.of(await parts.registry.pause(exchange_id, until_ms=until), now_ms)
+    connector = await connectors.pause(parts.database, exchange_id, body.until if body else None)
+    return ConnectorView.of(connector, await parts.now_ms())
 
 
 @router.post(
@@ -148,3 +131,14 @@ async def pause_connector(
 async def resume_connector(exchange_id: ExchangeIdPath, parts: Parts) -> ConnectorView:
     """Lifts a pause. A ban stays: it is the exchange's word."""
     return ConnectorView.of(await parts.registry.resume(exchange_id), await parts.now_ms())
+
+
+@router.post(
+    "/{exchange_id}/unblock",
+    summary="Lift a block",
+    dependencies=[OPERATOR],
+    responses=problems(404),
+)
+async def unblock_connector(exchange_id: ExchangeIdPath, parts: Parts) -> ConnectorView:
+    """Removes a block by the exchange. Fine when it is not blocked; a pause stays."""
+    return ConnectorView.of(await parts.registry.unblock(exchange_id), await parts.now_ms())

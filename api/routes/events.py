@@ -17,7 +17,9 @@ HEARTBEAT_SECONDS = 15.0
 _CONTENT: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "`event: job` and `event: connector`, `data` their whole JSON as in lists; "
-        "`event: circuit`, `data` the gate that moved",
+        "`event: circuit`, `data` the gate that moved; `event: history`, `data` how far a network "
+        "has come; `event: price`, `event: heartbeat` and `event: market_status`, `data` as in "
+        "`/live`; `event: trouble`, `data` the whole list as in `/troubles`, when it has changed",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     }
 }

@@ -7,15 +7,15 @@ from bson import ObjectId
 from fastapi import APIRouter, Path, Query, Response
 
 from api.deps import Parts, Services
-from api.job_request import job_spec
 from api.openapi import job_links, problems
-from api.problems import unprocessable
 from api.roles import ADMIN, OPERATOR, VIEWER
 from api.schemas.jobs import JobChange, JobFilters, JobPage, JobReplacement, JobView, NewJob
 from api.schemas.schedules import schedule_of
-from collector.errors import NotFound
-from collector.jobs.job import Job, JobSpec
-from collector.jobs.states import Status
+from collector.errors import InvalidInput
+from collector.jobs.job import Job
+from collector.operations import job_changes
+from collector.operations.job_changes import JobEdit, live_job
+from collector.operations.new_job import add_job
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 
@@ -37,15 +37,18 @@ _MADE: dict[int | str, dict[str, Any]] = {
     responses={**_MADE, **problems(409)},
 )
 async def make_job(body: NewJob, parts: Parts, response: Response) -> JobView:
-    """201 when it was made, 200 with its twin, unchanged, when there is one that is not deleted.
+    """201 when it was created, 200 with the existing one when there is one that is not deleted.
 
-    `ohlcv_backfill` ends where it was made unless `until` says otherwise; `ohlcv_incremental`
-    begins there; `gap_backfill` needs both ends.
+    The existing one is unchanged, except that an earlier `since` of an `ohlcv_backfill` fetches
+    what lies before; `requested_since` shows where its history begins now.
+
+    `ohlcv_backfill` ends at its creation unless `until` is given; `ohlcv_incremental` begins there;
+    `gap_backfill` needs both ends.
     """
-    spec = await job_spec(body, parts)
-    job, made = await parts.queue.add(spec)
-    response.status_code = 201 if made else 200
-    return JobView.of(job)
+    added = await add_job(parts.database, body.request(), parts.desk)
+    response.status_code = 201 if added.made else 200
+    response.headers["Location"] = f"/api/v1/jobs/{added.job.id}"
+    return JobView.of(added.job)
 
 
 @router.get("", summary="List jobs", dependencies=[VIEWER])
@@ -67,7 +70,7 @@ async def list_jobs(asked: Annotated[JobFilters, Query()], parts: Parts) -> JobP
 
 @router.get("/{job_id}", summary="Show a job", dependencies=[VIEWER], responses=problems(404))
 async def show_job(job_id: JobIdPath, parts: Parts) -> JobView:
-    return JobView.of(await live_job(parts, job_id))
+    return JobView.of(await live_job(parts.database, job_id))
 
 
 @router.put(
@@ -78,38 +81,41 @@ async def show_job(job_id: JobIdPath, parts: Parts) -> JobView:
 )
 async def replace_job(job_id: JobIdPath, body: JobReplacement, parts: Parts) -> JobView:
     """Schedule, priority and params as sent; what is left out goes back to the type's own."""
-    job = await live_job(parts, job_id)
+    job = await live_job(parts.database, job_id)
     for name in ("exchange_id", "type", "symbol", "timeframe"):
         sent = getattr(body, name)
         if sent is not None and sent != getattr(job, name):
-            raise unprocessable(name, "cannot_change", f"{name} of a job cannot change")
+            raise InvalidInput(name, "cannot_change", f"`{name}` of a job cannot change")
     return await _changed(parts, job, body, {"schedule", "priority", "params"})
 
 
 @router.patch(
-    "/{job_id}", summary="Change a job's settings", dependencies=[OPERATOR], responses=problems(404)
+    "/{job_id}",
+    summary="Change a job's settings",
+    dependencies=[OPERATOR],
+    responses=problems(404),
 )
 async def change_job(job_id: JobIdPath, body: JobChange, parts: Parts) -> JobView:
-    """What is left out stays. A run under way ends by the old schedule."""
-    return await _changed(parts, await live_job(parts, job_id), body, body.model_fields_set)
+    """What is left out stays. A run under way ends by the new schedule."""
+    return await _changed(
+        parts, await live_job(parts.database, job_id), body, body.model_fields_set
+    )
 
 
 @router.delete(
     "/{job_id}", summary="Delete a job", dependencies=[ADMIN], responses=problems(404, 409)
 )
 async def delete_job(job_id: JobIdPath, parts: Parts) -> JobView:
-    """A soft delete: a running one stops after the page in hand, and its key is free again."""
-    await live_job(parts, job_id)
-    return JobView.of(await parts.queue.delete(job_id))
+    """A soft delete: a running one stops after its current page, and its key is free again."""
+    return JobView.of(await job_changes.delete(parts.database, job_id))
 
 
 @router.post(
     "/{job_id}/pause", summary="Pause a job", dependencies=[OPERATOR], responses=problems(404, 409)
 )
 async def pause_job(job_id: JobIdPath, parts: Parts) -> JobView:
-    """A running one stops after the page in hand, its cursor kept. Pausing twice is fine."""
-    await live_job(parts, job_id)
-    return JobView.of(await parts.queue.pause(job_id))
+    """A running one stops after its current page, its cursor kept. Pausing twice is fine."""
+    return JobView.of(await job_changes.pause(parts.database, job_id))
 
 
 @router.post(
@@ -120,43 +126,26 @@ async def pause_job(job_id: JobIdPath, parts: Parts) -> JobView:
 )
 async def resume_job(job_id: JobIdPath, parts: Parts) -> JobView:
     """It starts now, from where it was. Resuming an active job is fine."""
-    await live_job(parts, job_id)
-    return JobView.of(await parts.queue.resume(job_id))
+    return JobView.of(await job_changes.resume(parts.database, job_id))
 
 
 @router.post(
     "/{job_id}/run", summary="Run a job now", dependencies=[OPERATOR], responses=problems(404, 409)
 )
 async def run_job(job_id: JobIdPath, parts: Parts) -> JobView:
-    """Whatever its schedule says. A running one is left to it; a paused one must be resumed."""
-    await live_job(parts, job_id)
-    return JobView.of(await parts.queue.run(job_id))
-
-
-async def live_job(parts: Services, job_id: str) -> Job:
-    """The job, unless it is deleted: those are for lists only."""
-    job = await parts.queue.get(job_id)
-    if job.status is Status.DELETED:
-        raise NotFound(f"job {job_id} was deleted")
-    return job
+    """Whatever its schedule. A running one continues; a paused one must be resumed."""
+    return JobView.of(await job_changes.run(parts.database, job_id))
 
 
 async def _changed(parts: Services, job: Job, body: JobChange, names: set[str]) -> JobView:
-    # What was left out or is null goes back to what suits a job of this type.
-    plain = JobSpec(job.exchange_id, job.type, job.symbol, job.timeframe)
-    schedule = priority = next_run_ms = None
-    if "schedule" in names:
-        given = body.schedule
-        schedule = schedule_of(given, job.timeframe) if given else plain.effective_schedule
-        next_run_ms = schedule.next_run(await parts.now_ms(), random.random())
-    if "priority" in names:
-        priority = plain.effective_priority if body.priority is None else body.priority
-    return JobView.of(
-        await parts.queue.change(
-            job.id,
-            schedule=schedule,
-            next_run_ms=next_run_ms,
-            priority=priority,
-            params=body.params if "params" in names else None,
-        )
+    """What was named; what is null goes back to what suits a job of this type."""
+    given = body.schedule if "schedule" in names else None
+    wanted = JobEdit(
+        schedule=(
+            schedule_of(given, job.exchange_id, job.symbol, job.timeframe) if given else None
+        ),
+        priority=body.priority if "priority" in names else None,
+        params=body.params if "params" in names else None,
+        usual=frozenset(each for each in names if getattr(body, each) is None),
     )
+    return JobView.of(await job_changes.change(parts.database, job, wanted, random.random()))

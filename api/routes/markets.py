@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query
 from api.deps import Parts
 from api.roles import VIEWER
 from api.schemas.markets import MarketPage, MarketsAsked, MarketView
+from collector.operations.connectors import check_exchange
 
 router = APIRouter(prefix="/api/v1/markets", tags=["markets"])
 
@@ -14,7 +15,7 @@ router = APIRouter(prefix="/api/v1/markets", tags=["markets"])
 @router.get("", summary="List an exchange's markets", dependencies=[VIEWER])
 async def list_markets(asked: Annotated[MarketsAsked, Query()], parts: Parts) -> MarketPage:
     """By symbol, as last seen by a `markets_refresh`. Delisted ones stay, as inactive."""
-    parts.desk.check_exchange(asked.exchange_id)
+    check_exchange(asked.exchange_id)
     filters = asked.model_dump(include={"base", "quote", "active"}, exclude_none=True)
     documents = await parts.book.page(
         asked.exchange_id, filters, after=asked.cursor, limit=asked.limit + 1

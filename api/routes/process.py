@@ -32,7 +32,7 @@ class Readiness(BaseModel):
 
 @router.get("/healthz", summary="Whether the process is alive", dependencies=[ANYONE])
 async def healthz() -> Health:
-    """Asks nobody: a restart helps only when this does not answer."""
+    """Checks nothing else: a restart helps only when this does not answer."""
     return Health(status="ok")
 
 
@@ -47,19 +47,19 @@ async def readyz(parts: Parts) -> Response:
     """503 names the parts that fail: `mongodb`, `schema` or `store`."""
     found = await _look(parts)
     failing = {name: error for name, error in found.items() if error is not None}
-    said = {name: "ok" if error is None else error.code for name, error in found.items()}
+    codes = {name: "ok" if error is None else error.code for name, error in found.items()}
     if not failing:
-        return JSONResponse(Readiness(status="ready", parts=said).model_dump())
+        return JSONResponse(Readiness(status="ready", parts=codes).model_dump())
     return problems.problem_response(
         503,
         "not_ready",
         f"not ready: {', '.join(failing)}",
         errors=[
-            FieldError(field=name, reason=_said(error), code=error.code)
+            FieldError(field=name, reason=_reason_for(error), code=error.code)
             for name, error in failing.items()
         ],
         headers={"Retry-After": str(problems.RETRY_AFTER_SECONDS)},
-        parts=said,
+        parts=codes,
     )
 
 
@@ -102,8 +102,8 @@ async def _failure(attempt: Any) -> CollectorError | None:
     return None
 
 
-def _said(error: CollectorError) -> str:
-    # Probes come without a key: what they read must not tell addresses or paths.
+def _reason_for(error: CollectorError) -> str:
+    # Probes come without a key: the answer must not reveal addresses or paths.
     if isinstance(error, DatabaseUnavailable):
         return "MongoDB cannot be reached"
     return {"schema_mismatch": str(error)}.get(error.code, "it fails; see the server's log")

@@ -18,6 +18,7 @@ from api.schemas.reports import (
 )
 from api.series_pages import in_reader, series_page
 from collector.reports.coverage import coverage
+from collector.reports.expectations import expectations
 from collector.reports.gap_rule import within_limit
 from collector.reports.missing import MissingReport
 from collector.reports.validation import inspect
@@ -31,9 +32,10 @@ async def missing_report(asked: Annotated[SeriesAsked, Query()], parts: Parts) -
     """The rows of missing.csv, the worst stretches, and what to do about them."""
     page, next_cursor = await series_page(parts, asked)
     limit = parts.demands.max_gap_pct
+    expected = await expectations(parts.database, page, await parts.now_ms())
     counted = []
     for series in page:
-        counted.append(await in_reader(coverage, parts.store, series))
+        counted.append(await in_reader(coverage, parts.store, series, expected[series]))
         within_limit(counted[-1], limit)
     report = MissingReport(counted, limit)
     return MissingPage(
@@ -49,8 +51,10 @@ async def validation_report(asked: Annotated[SeriesAsked, Query()], parts: Parts
     page, next_cursor = await series_page(parts, asked)
     now_ms = await parts.now_ms()
     demands = replace(parts.demands, samples=0)
+    expected = await expectations(parts.database, page, now_ms)
     reports = [
-        await in_reader(inspect, parts.store, series, demands, now_ms=now_ms) for series in page
+        await in_reader(inspect, parts.store, series, demands, expected[series], now_ms=now_ms)
+        for series in page
     ]
     document = ValidationReport(now_ms, reports, demands).document()
     return ValidationPage(

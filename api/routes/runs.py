@@ -8,8 +8,9 @@ from fastapi import APIRouter, Query
 from api.deps import Parts
 from api.openapi import problems
 from api.roles import VIEWER
-from api.routes.jobs import JobIdPath, live_job
+from api.routes.jobs import JobIdPath
 from api.schemas.runs import RunPage, RunsAsked, RunView
+from collector.operations.job_changes import live_job
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 
@@ -21,7 +22,7 @@ async def list_runs(
     job_id: JobIdPath, asked: Annotated[RunsAsked, Query()], parts: Parts
 ) -> RunPage:
     """Newest first. Uneventful runs are kept for a day, failed ones for a month."""
-    job = await live_job(parts, job_id)
+    job = await live_job(parts.database, job_id)
     before = ObjectId(asked.cursor) if asked.cursor else None
     runs = await parts.runs.of(job.id, before=before, limit=asked.limit + 1)
     page = [RunView.of(run) for run in runs[: asked.limit]]

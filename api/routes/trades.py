@@ -7,11 +7,13 @@ from fastapi import APIRouter, Query
 from starlette.responses import StreamingResponse
 
 from api.deps import Parts, Services
-from api.problems import unprocessable
 from api.roles import VIEWER
 from api.row_stream import check_order, described, streamed
 from api.schemas.ranges import RangeAsked
-from collector.store.trades import TRADE_SCHEMA, trade_batches, trade_days
+from collector.errors import InvalidInput
+from collector.operations.connectors import check_exchange
+from collector.store.trade_rows import TRADE_SCHEMA
+from collector.store.trades import trade_batches, trade_days
 
 router = APIRouter(prefix="/api/v1/trades", tags=["trades"])
 
@@ -36,16 +38,23 @@ async def read_trades(asked: Annotated[RangeAsked, Query()], parts: Parts) -> St
     batches = trade_batches(
         parts.store.storage, asked.exchange_id, asked.symbol, asked.start, asked.end
     )
-    return await streamed(batches, TRADE_SCHEMA, asked.format)
+    return await streamed(
+        batches,
+        TRADE_SCHEMA,
+        asked.format,
+        limit=asked.limit,
+        escape=asked.escape,
+        file_name=asked.file_name("trades"),
+    )
 
 
 async def _check_market(asked: RangeAsked, parts: Services) -> None:
     """Refuses a market that cannot exist. One without trades is an empty answer."""
-    parts.desk.check_exchange(asked.exchange_id)
+    check_exchange(asked.exchange_id)
     market = (parts.store.storage, asked.exchange_id, asked.symbol)
     try:
         days = await asyncio.to_thread(trade_days, *market)
     except ValueError as error:
-        raise unprocessable("symbol", "unknown_symbol", str(error)) from error
+        raise InvalidInput("symbol", "unknown_symbol", str(error)) from error
     if not days:
         await parts.desk.check_known_symbol(asked.exchange_id, asked.symbol, field="symbol")

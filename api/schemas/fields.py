@@ -12,12 +12,13 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from collector.durations import DAY_MS
+from collector.market.moment import epoch_ms
 from collector.market.timeframe import Timeframe
-from collector.reader import epoch_ms
 
-LATEST_MS = 2**52
 LARGEST_COUNT = 2**31 - 1
-LONGEST_PERIOD_MS = 366 * 86_400_000
+LONGEST_PERIOD_MS = 366 * DAY_MS
+_DATE_DIGITS = 8
 
 
 class Body(BaseModel):
@@ -26,7 +27,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Asked(BaseModel):
+class QueryFields(BaseModel):
     """A request's query. A misspelt filter must not pass as no filter."""
 
     model_config = ConfigDict(extra="forbid")
@@ -41,28 +42,23 @@ WHOLE = BeforeValidator(_whole)
 
 
 def moment_ms(value: object) -> int:
-    """Epoch ms from epoch ms or ISO 8601. ValueError when it is neither, or out of range."""
-    value = _whole(value)
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError("must be epoch milliseconds or ISO 8601")
-    try:
-        moment = epoch_ms(value)
-    except (ValueError, OverflowError):
-        raise ValueError("must be epoch milliseconds or ISO 8601") from None
-    if not 0 <= moment <= LATEST_MS:
-        raise ValueError(f"must be between 1970 and {LATEST_MS} ms after it")
-    return moment
+    """Epoch ms from whatever `collector.market.moment` understands. ValueError else."""
+    if not isinstance(value, int | float | str):
+        raise ValueError("must be a number or text")
+    return epoch_ms(value)
 
 
 def _body_moment_ms(value: object) -> int:
-    # Text in a body is a date, and "2025" is a year that somebody took for one.
-    if isinstance(value, str) and value.strip().isdigit():
+    # A number in a body is a number. As text only a date may be digits alone.
+    if isinstance(value, str) and value.strip().isdigit() and len(value.strip()) != _DATE_DIGITS:
         raise ValueError("must be ISO 8601, or epoch milliseconds as a number, not as text")
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError("must be a whole number of epoch milliseconds or seconds")
     return moment_ms(value)
 
 
 def _canonical_timeframe(value: str) -> str:
-    # Whether it exists is for the market to say; only its spelling is made one here.
+    # The market decides whether it exists; only its spelling is normalised here.
     try:
         return Timeframe.parse(value).name
     except ValueError:
@@ -72,11 +68,14 @@ def _canonical_timeframe(value: str) -> str:
 _FROM_1970 = r"^(19[7-9]|[2-9]\d)\d"
 _MOMENT_SCHEMA: dict[str, Any] = {
     "anyOf": [
-        {"type": "integer", "minimum": 0, "maximum": LATEST_MS},
+        {"type": "integer", "minimum": 10**11, "maximum": 10**13 - 1},
+        {"type": "integer", "minimum": 10**9, "maximum": 10**10 - 1},
+        {"type": "integer", "enum": [0]},
         {"type": "string", "format": "date-time", "pattern": _FROM_1970},
         {"type": "string", "format": "date", "pattern": _FROM_1970},
     ],
-    "description": "Epoch milliseconds, or ISO 8601 (UTC unless it says otherwise); from 1970 on",
+    "description": "Epoch milliseconds (12 or 13 digits), epoch seconds (10 digits), or ISO 8601"
+    " (UTC unless it has an offset, also as 20250101); from 1970 on",
     "examples": ["2025-01-01T00:00:00Z", 1735689600000],
 }
 

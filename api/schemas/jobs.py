@@ -1,85 +1,43 @@
-"""Jobs and their runs as requests and answers show them. Names are seed 004's."""
+"""Jobs and their runs in requests and answers."""
 
-import re
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
-    StringConstraints,
-    WithJsonSchema,
 )
 
 from api.schemas.fields import (
-    WHOLE,
-    Asked,
     Body,
     BodyMoment,
     ExchangeId,
     Limit,
     Name,
     ObjectIdCursor,
+    QueryFields,
     Symbol,
     TimeframeName,
 )
-from api.schemas.schedules import ScheduleBody
+from api.schemas.job_fields import JobTypeName, Params, Priority, param_words
+from api.schemas.schedules import ScheduleBody, schedule_of
+from collector.errors import InvalidInput
+from collector.jobs import types
+from collector.jobs.cursor import Cursor
+from collector.jobs.earlier import requested_since
 from collector.jobs.job import Job
+from collector.jobs.network import network_of, place_of
+from collector.operations.new_job import JobRequest
 
 JobStatus = Literal["active", "paused", "deleted"]
 JobState = Literal["idle", "queued", "running", "waiting_rate_limit", "success", "failed"]
-JobType = Literal[
-    "markets_refresh",
-    "ohlcv_incremental",
-    "ohlcv_backfill",
-    "ohlcv_from_trades",
-    "gap_backfill",
-    "trades_incremental",
-    "tickers_snapshot",
-    "gap_scan",
-    "compact",
-    "tail_refresh",
-    "full_scan",
-    "verify_source",
+
+JobStateWord = Literal[
+    "idle", "queued", "running", "waiting_rate_limit", "success", "failed", "done", "paused"
 ]
-
-ParamName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-
-_TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]*")
-
-
-def _plain_value(value: object) -> object:
-    """A value that JSON and BSON both hold exactly."""
-    fits = isinstance(value, bool | None) or (
-        (isinstance(value, int | float) and -(2**63) <= value < 2**63)
-        or (isinstance(value, str) and len(value) <= 1000 and _TEXT.fullmatch(value))
-    )
-    if not fits:
-        raise ValueError("must be a flag, a number of 64 bits, a short line of text or null")
-    return value
-
-
-ParamValue = Annotated[
-    Any,
-    AfterValidator(_plain_value),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "boolean"},
-                {"type": "number", "minimum": -(2**63), "exclusiveMaximum": 2**63},
-                {"type": "string", "maxLength": 1000, "pattern": r"^[^\x00-\x1f\x7f-\x9f]*$"},
-                {"type": "null"},
-            ]
-        }
-    ),
-]
-Params = Annotated[
-    dict[ParamName, ParamValue],
-    Field(max_length=50, json_schema_extra={"additionalProperties": False}),
-]
-Priority = Annotated[int, Field(ge=0, le=1000, description="Lower goes first"), WHOLE]
+"""In filters: `done` is finished, `paused` is stopped by a person and neither done nor failed."""
+AnyOf: Any = Field(default_factory=list, max_length=100)
 
 
 class CursorBody(Body):
@@ -114,7 +72,7 @@ class NewJob(Body):
     )
 
     exchange_id: ExchangeId
-    type: JobType
+    type: JobTypeName
     symbol: Symbol | None = None
     timeframe: TimeframeName | None = None
     schedule: ScheduleBody | None = None
@@ -122,7 +80,32 @@ class NewJob(Body):
     since: BodyMoment | None = None
     until: BodyMoment | None = Field(default=None, examples=["2025-02-01T00:00:00Z", 1738368000000])
     cursor: CursorBody | None = None
-    params: Params = Field(default_factory=dict)
+    params: Params = Field(default_factory=dict, description=param_words())
+
+    def request(self) -> JobRequest:
+        """The requested job, with one form for the two ways of naming a range."""
+        since, until = self.since, self.until
+        if self.cursor is not None:
+            row = types.TABLE[self.type]
+            if not {"since", "until"} & set(row.takes):
+                raise InvalidInput("cursor", "not_allowed", f"{row.name} has no `cursor`")
+            if since is not None or until is not None:
+                reason = "give `since` and `until`, or `cursor`, not both"
+                raise InvalidInput("cursor", "given_twice", reason)
+            since, until = self.cursor.since_ms, self.cursor.until_ms
+        return JobRequest(
+            self.exchange_id,
+            self.type,
+            self.symbol,
+            self.timeframe,
+            since,
+            until,
+            schedule=schedule_of(self.schedule, self.exchange_id, self.symbol, self.timeframe)
+            if self.schedule
+            else None,
+            priority=self.priority,
+            params=self.params,
+        )
 
 
 class JobChange(Body):
@@ -149,25 +132,38 @@ class JobReplacement(JobChange):
     timeframe: TimeframeName | None = None
 
 
-class JobFilters(Asked):
-    """Exact values. Deleted jobs are listed only when asked for by `status`."""
+class JobFilters(QueryFields):
+    """Exact values; a filter that is repeated means any of its values.
 
-    exchange_id: ExchangeId | None = None
-    type: Name | None = None
-    symbol: Symbol | None = None
-    timeframe: TimeframeName | None = None
-    status: JobStatus | None = None
-    state: JobState | None = None
+    Deleted jobs are listed only when filtered for by `status`.
+    """
+
+    exchange_id: list[ExchangeId] = AnyOf
+    network: Name | None = Field(default=None, description="Jobs of this network of trade history")
+    type: list[Name] = AnyOf
+    symbol: list[Symbol] = AnyOf
+    timeframe: list[TimeframeName] = AnyOf
+    status: list[JobStatus] = AnyOf
+    state: list[JobStateWord] = Field(
+        default_factory=list,
+        max_length=100,
+        description="`done`: finished; `paused`: stopped by a person, neither done nor failed",
+    )
     order: Literal["oldest", "newest"] = Field("oldest", description="By when they were made")
     limit: Limit = 100
     cursor: ObjectIdCursor | None = None
 
-    def values(self) -> dict[str, str]:
-        fields = self.model_dump(exclude={"order", "limit", "cursor"}, exclude_none=True)
-        return {name: str(value) for name, value in fields.items()}
+    def values(self) -> dict[str, list[str]]:
+        given = {"order", "limit", "cursor", "network"}
+        fields = {name: value for name, value in self.model_dump(exclude=given).items() if value}
+        if self.network is not None:
+            fields["exchange_id"] = [place_of(self.network)]
+        return fields
 
 
 class CursorView(BaseModel):
+    """Of a type that walks through time."""
+
     since_ms: int
     until_ms: int | None
     page: int
@@ -182,6 +178,10 @@ class Stats(BaseModel):
     last_run_at: int | None
     last_success_at: int | None
     last_error: str | None
+    last_error_code: str | None = Field(None, description="The code of `last_error`")
+    failing_since: int | None = Field(
+        None, description="Epoch ms of the first failure since the last success"
+    )
 
 
 class Lock(BaseModel):
@@ -193,7 +193,8 @@ class JobView(BaseModel):
     """A job. `next_run_at`, cursors and locks are epoch ms."""
 
     id: str
-    exchange_id: str
+    exchange_id: str | None = Field(description="null for a job of a network")
+    network: str | None = Field(description="The network of trade history that it works for")
     type: str
     symbol: str | None
     timeframe: str | None
@@ -202,7 +203,9 @@ class JobView(BaseModel):
     schedule: dict[str, Any]
     next_run_at: int
     priority: int
-    cursor: CursorView
+    cursor: CursorView | dict[str, Any] = Field(
+        description="In the shape that the type keeps; most walk through time"
+    )
     params: dict[str, Any]
     stats: Stats
     lock: Lock
@@ -210,16 +213,21 @@ class JobView(BaseModel):
     fence: int
     waiting_for: str | None
     progress: dict[str, Any] | None
+    requested_since: int | None = Field(
+        default=None,
+        description="Where the history of a backfill is to begin, in epoch ms; 0: its first bar",
+    )
     created_at: datetime
     updated_at: datetime
 
     @classmethod
     def of(cls, job: Job) -> Self:
-        document = job.document
+        document, network = job.document, network_of(job.exchange_id)
         stats, lock = document.get("stats") or {}, document.get("lock") or {}
         return cls(
             id=str(job.id),
-            exchange_id=job.exchange_id,
+            exchange_id=job.exchange_id if network is None else None,
+            network=network,
             type=job.type,
             symbol=job.symbol,
             timeframe=job.timeframe,
@@ -228,7 +236,7 @@ class JobView(BaseModel):
             schedule=job.schedule.to_document(),
             next_run_at=job.next_run_at,
             priority=job.priority,
-            cursor=CursorView(**job.cursor.to_document()),
+            cursor=_cursor_view(job),
             params=dict(job.params),
             stats=Stats(
                 runs=stats.get("runs", 0),
@@ -237,16 +245,26 @@ class JobView(BaseModel):
                 last_run_at=stats.get("last_run_at"),
                 last_success_at=stats.get("last_success_at"),
                 last_error=stats.get("last_error"),
+                last_error_code=stats.get("last_error_code"),
+                failing_since=stats.get("failing_since"),
             ),
-            # Without its lease token: whoever knows that could pass for the worker.
+            # Without its lease token, with which one could pose as the worker.
             lock=Lock(locked_by=lock.get("locked_by"), lock_until=lock.get("lock_until")),
             attempt=job.attempt,
             fence=job.fence,
             waiting_for=document.get("waiting_for"),
             progress=document.get("progress"),
+            requested_since=requested_since(job),
             created_at=document["created_at"],
             updated_at=document["updated_at"],
         )
+
+
+def _cursor_view(job: Job) -> CursorView | dict[str, Any]:
+    row = types.find(job.type)
+    if row is None or row.cursor is Cursor:
+        return CursorView(**job.cursor.to_document())
+    return job.cursor_as(row.cursor).to_document()
 
 
 class JobPage(BaseModel):

@@ -4,10 +4,10 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field
 
-from api.schemas.fields import Asked, ExchangeId, Limit, Name, Symbol
+from api.schemas.fields import ExchangeId, Limit, Name, QueryFields, Symbol
 
 
-class MarketsAsked(Asked):
+class MarketsAsked(QueryFields):
     exchange_id: ExchangeId
     base: Name | None = None
     quote: Name | None = None
@@ -50,8 +50,8 @@ class MarketView(BaseModel):
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> Self:
-        told: dict[str, Any] = {"epochs": [], "limits": {}, "precision": {}, **document}
-        return cls.model_validate({name: told.get(name) for name in cls.model_fields})
+        values: dict[str, Any] = {"epochs": [], "limits": {}, "precision": {}, **document}
+        return cls.model_validate({name: values.get(name) for name in cls.model_fields})
 
 
 class MarketPage(BaseModel):

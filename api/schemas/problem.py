@@ -46,5 +46,5 @@ class Problem(BaseModel):
         default_factory=list, description="The fields that are to blame"
     )
     parts: dict[str, str] | None = Field(
-        default=None, description="Only of /readyz: what each part says"
+        default=None, description="Only of /readyz: the result of each part"
     )

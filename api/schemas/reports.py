@@ -4,12 +4,12 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from api.schemas.fields import Asked, ExchangeId, Symbol, TimeframeName
+from api.schemas.fields import ExchangeId, QueryFields, Symbol, TimeframeName
 from collector.reports.coverage import Coverage
 
 
-class SeriesAsked(Asked):
-    """Which stored series; all of them when nothing is said."""
+class SeriesAsked(QueryFields):
+    """Which stored series; all of them by default."""
 
     exchange_id: ExchangeId | None = None
     symbol: Symbol | None = None
@@ -21,9 +21,12 @@ class SeriesAsked(Asked):
 
 
 class CoverageView(BaseModel):
-    """How much of one series is there. `gaps_pct` is the missing share, 0 to 1.
+    """How much of one series is stored. `gaps_pct` is the missing share, 0 to 1.
 
-    `lag_bars` have closed since the last slot that was asked for: they are late, not missing.
+    The calendar runs from the requested beginning of the series to the last bar that closed more
+    than five minutes ago, or to its delisting. Of what is `missing`, `head_missing` lie before all
+    that is stored and `tail_missing` behind it; `lag_bars` is the latter for a market that trades.
+    Of what is `present`, `partial` bars lack some of their minutes.
     """
 
     exchange_id: str
@@ -38,9 +41,12 @@ class CoverageView(BaseModel):
     longest_gap_bars: int
     gaps_pct: float
     lag_bars: int
+    partial: int
+    head_missing: int
+    tail_missing: int
 
     @classmethod
-    def of(cls, coverage: Coverage, now_ms: int) -> Self:
+    def of(cls, coverage: Coverage) -> Self:
         return cls(
             exchange_id=coverage.series.exchange_id,
             symbol=coverage.series.symbol,
@@ -53,7 +59,10 @@ class CoverageView(BaseModel):
             missing=coverage.missing,
             longest_gap_bars=coverage.longest_gap_bars,
             gaps_pct=coverage.gaps_pct,
-            lag_bars=coverage.lag_bars(now_ms),
+            lag_bars=coverage.lag_bars,
+            partial=coverage.partial,
+            head_missing=coverage.head_missing,
+            tail_missing=coverage.tail_missing,
         )
 
 
@@ -75,6 +84,12 @@ class MissingView(BaseModel):
     gaps_count: int
     longest_gap_bars: int
     exchange: str
+    expected: int
+    no_trade: int
+    partial: int
+    head_missing: int
+    tail_missing: int
+    lag_bars: int
 
 
 class ProblemView(BaseModel):
@@ -135,6 +150,14 @@ class ValidationView(BaseModel):
     gaps_pct: float
     longest_gap_bars: int
     problem_intervals: list[IntervalView]
+    expected: int
+    present: int
+    partial: int
+    no_trade: int
+    missing: int
+    head_missing: int
+    tail_missing: int
+    lag_bars: int
 
 
 class ValidationSummary(BaseModel):
@@ -149,6 +172,7 @@ class ValidationSummary(BaseModel):
     max_gap_pct: float
     over_limit: list[str]
     failed_checks: dict[str, int]
+    expected: int
 
 
 class ValidationPage(BaseModel):

@@ -4,10 +4,10 @@ from typing import Any, Self
 
 from pydantic import BaseModel
 
-from api.schemas.fields import Asked, Limit, ObjectIdCursor
+from api.schemas.fields import Limit, ObjectIdCursor, QueryFields
 
 
-class RunsAsked(Asked):
+class RunsAsked(QueryFields):
     limit: Limit = 100
     cursor: ObjectIdCursor | None = None
 

@@ -4,15 +4,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from api.problems import unprocessable
 from api.schemas.fields import WHOLE, Body, Period, TimeframeName
+from collector.durations import DAY_MS
+from collector.errors import InvalidInput
 from collector.jobs import schedule as schedules
-
-_SOME_MOMENT_MS = 1_767_225_600_000
+from collector.operations.new_job import check_schedule
 
 
 class OnceBody(Body):
-    """Runs until it says it is done."""
+    """Runs until it reports that it is done."""
 
     mode: Literal["once"]
 
@@ -29,7 +29,14 @@ class BarCloseBody(Body):
 
     mode: Literal["bar_close"]
     timeframe: TimeframeName | None = Field(default=None, description="The job's own by default")
-    settle_ms: Annotated[int, Field(ge=0, le=86_400_000), WHOLE] = schedules.BAR_CLOSE_SETTLE_MS
+    settle_ms: Annotated[int, Field(ge=0, le=DAY_MS), WHOLE] = schedules.BAR_CLOSE_SETTLE_MS
+
+
+class PollBody(Body):
+    """Every few seconds, by the connector's `cadence`."""
+
+    mode: Literal["poll"]
+    timeframe: TimeframeName | None = Field(default=None, description="The job's own by default")
 
 
 class CronBody(Body):
@@ -42,24 +49,25 @@ class CronBody(Body):
 
 
 ScheduleBody = Annotated[
-    OnceBody | IntervalBody | BarCloseBody | CronBody, Field(discriminator="mode")
+    OnceBody | IntervalBody | BarCloseBody | PollBody | CronBody, Field(discriminator="mode")
 ]
 
 
 def schedule_of(
-    body: OnceBody | IntervalBody | BarCloseBody | CronBody, timeframe: str | None
+    body: OnceBody | IntervalBody | BarCloseBody | PollBody | CronBody,
+    exchange_id: str,
+    symbol: str | None,
+    timeframe: str | None,
 ) -> schedules.Schedule:
-    """The schedule it describes; refuses one that makes no sense or never comes."""
+    """The schedule, on its market's calendar; refuses one that makes no sense or never comes."""
     fields: dict[str, Any] = body.model_dump()
-    if isinstance(body, BarCloseBody):
+    if isinstance(body, BarCloseBody | PollBody):
         fields["timeframe"] = body.timeframe or timeframe
         if fields["timeframe"] is None:
-            raise unprocessable("schedule.timeframe", "missing", "this job has no timeframe")
+            raise InvalidInput("schedule.timeframe", "missing", "this job has no timeframe")
     try:
-        schedule = schedules.parse(fields)
-        schedule.next_run(_SOME_MOMENT_MS, 0.5)
+        schedule = schedules.parse(fields, exchange_id, symbol or "")
     except ValueError as error:
-        raise unprocessable("schedule", "bad_schedule", str(error)) from error
-    except StopIteration:
-        raise unprocessable("schedule.expression", "bad_schedule", "that never comes") from None
+        raise InvalidInput("schedule", "bad_schedule", str(error)) from error
+    check_schedule(schedule)
     return schedule

@@ -32,7 +32,12 @@ class NewStreams(Body):
 
 
 class StreamsView(BaseModel):
-    """The jobs of the asked series: those made now, and those that were there."""
+    """The jobs of the requested series: those created now, and those that existed."""
 
     created: list[JobView]
     existing: list[JobView]
+    notes: list[str] = Field(
+        default_factory=list,
+        description="What became of `since` where a series existed: an earlier one is fetched,"
+        " a later one changes nothing",
+    )

@@ -4,11 +4,11 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from api.schemas.fields import Asked, ExchangeId, Limit, Symbol
+from api.schemas.fields import ExchangeId, Limit, QueryFields, Symbol
 
 
-class TickersAsked(Asked):
-    """Which tickers; all of them when nothing is said."""
+class TickersAsked(QueryFields):
+    """Which tickers; all of them by default."""
 
     exchange_id: ExchangeId | None = None
     symbol: Symbol | None = None
@@ -19,9 +19,9 @@ class TickersAsked(Asked):
 
 
 class TickerView(BaseModel):
-    """What an exchange last told of one market. Times are epoch ms.
+    """What an exchange last reported of one market. Times are epoch ms.
 
-    `volume` is that of a day, in the base currency. `ts` is the exchange's moment, or else when it
+    `volume` is that of a day, in the base currency. `ts` is the exchange's time, or else when it
     answered; `seen_at` is when it was stored.
     """
 
