@@ -1,43 +1,54 @@
-"""Every error of Collector, grouped by the reaction it asks for.
+"""Every error of Collector, grouped by the reaction it needs.
 
 CollectorError
 ├── RetryLater                 the same work again, later
 │   ├── RateLimited            our own budget is spent: wait, this is not a fault
-│   ├── ExchangeBlocked        the exchange said stop: everyone waits until `until_ms`
+│   ├── ExchangeBlocked        the exchange demands a stop: every caller waits until `until_ms`
 │   ├── ExchangeUnavailable    time-outs, 5xx, broken answers: back off, count in the circuit
+│   ├── ExchangeRefused        a bare 4xx, perhaps of a gateway: back off; lasting after a day of it
 │   ├── MarketsUnavailable     markets are not known yet and could not be loaded
-│   └── DatabaseUnavailable    MongoDB cannot be reached
-├── StopWork                   put the work down at once, it belongs to someone else now
+│   ├── SessionNotHeld         another process holds the account's only session
+│   ├── DatabaseUnavailable    MongoDB cannot be reached
+│   │   └── DatabaseRefused    E_AUTH: it does not accept this user or password
+│   └── SinkBackpressure       a queue of messages to be published is full
+├── StopWork                   stop the work at once, another worker has it now
 │   ├── LeaseLost              the fence has moved on
 │   └── JobStopped             paused, deleted or drained: keep the cursor, leave
-├── NeedsOperator              a person has to act; trying again changes nothing
+├── NeedsOperator              an operator has to act; retrying changes nothing
 │   ├── ConfigError            E_CONFIG
 │   │   ├── HomeInUse          another process owns this home
 │   │   ├── MongodMissing      no mongod found to embed
 │   │   ├── MongodFailed       mongod was found and would not start
 │   │   └── SchemaMismatch     the database is newer (or older) than this program
 │   ├── CostNeverFits          a request weighs more than its whole window
-│   ├── BadRequest             the exchange refused what was asked (unknown symbol, 451, ...)
+│   ├── BadRequest             refused by the venue: unknown symbol, delisted, not in this country
+│   │   └── NotServed          bars older than the venue keeps: go on at `from_ms`
 │   ├── KeyRefused             E_AUTH: an exchange key that can do more than read, or is not known
 │   ├── StoreError             E_WRITE: the lake could not be written; see store.port
 │   ├── DataInvalid            E_SCHEMA: what is stored is not what it should be
 │   ├── TimeDrift              E_TIME_DRIFT: a clock is too far off
 │   └── GapsExceeded           E_GAPS: more is missing than the rule allows
 ├── JobConflict                the job is not in a state that allows this
+│   └── ActiveJobs             a connector whose jobs are active does not go
+├── InvalidInput               E_USAGE: the request is invalid; names the field
 └── NotFound                   no such connector or job
+    └── NotStored              nothing is stored by that name; lists similar names
 
 `exit_code` is what a command line exits with, `code` what a machine may match on.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class CollectorError(Exception):
     """Anything Collector raises on purpose."""
 
-    code: ClassVar[str] = "error"
+    code: str = "error"
     exit_name: ClassVar[str] = "E_API"
     exit_code: ClassVar[int] = 3
 
@@ -53,7 +64,7 @@ class RetryLater(CollectorError):
 
 
 class RateLimited(RetryLater):
-    """Our own limiter said no. Not a fault of anyone: save the cursor and come back."""
+    """Our own limiter denied a token. Not a fault: save the cursor and come back."""
 
     code = "rate_limited"
     exit_name = "E_RATE_LIMIT"
@@ -67,7 +78,7 @@ class RateLimited(RetryLater):
         *,
         retry_at_ms: int | None = None,
     ) -> None:
-        """`retry_at_ms` is the same moment on the server's clock, for whoever waits long."""
+        """`retry_at_ms` is the same moment on the server's clock, for long waits."""
         super().__init__(
             f"{exchange_id}: no token for {retry_after_ms} ms ({reason})",
             retry_after_ms=retry_after_ms,
@@ -78,22 +89,46 @@ class RateLimited(RetryLater):
 
 
 class ExchangeBlocked(RetryLater):
-    """The exchange told us to stop (429, 418, a ban). Nobody may ask before it is over."""
+    """The exchange demands a stop (429, 418, a ban). No request may be sent before it is over.
+
+    `ban`: more than an exceeded limit; without an end of its own it lasts longer.
+    """
 
     code = "exchange_blocked"
     exit_name = "E_RATE_LIMIT"
     exit_code = 4
 
-    def __init__(self, exchange_id: str, reason: str, *, retry_after_ms: int | None = None) -> None:
+    def __init__(
+        self,
+        exchange_id: str,
+        reason: str,
+        *,
+        retry_after_ms: int | None = None,
+        ban: bool = False,
+    ) -> None:
         super().__init__(f"{exchange_id}: blocked ({reason})", retry_after_ms=retry_after_ms)
         self.exchange_id = exchange_id
         self.reason = reason
+        self.ban = ban
 
 
 class ExchangeUnavailable(RetryLater):
-    """A time-out, a 5xx or an answer that cannot be understood."""
+    """A time-out, a 5xx or an answer that cannot be read."""
 
     code = "exchange_unavailable"
+
+
+class ExchangeRefused(RetryLater):
+    """A refusal without the venue's own error, such as a gateway's 404. It may be over soon.
+
+    `kind` decides whether two of them are the same. The same one for a day counts as permanent.
+    """
+
+    code = "exchange_refused"
+
+    def __init__(self, message: str, *, kind: str, retry_after_ms: int | None = None) -> None:
+        super().__init__(message, retry_after_ms=retry_after_ms)
+        self.kind = kind
 
 
 class MarketsUnavailable(RetryLater):
@@ -102,20 +137,41 @@ class MarketsUnavailable(RetryLater):
     code = "markets_unavailable"
 
 
+class SessionNotHeld(RetryLater):
+    """The account allows one login, and this process does not hold the right to it."""
+
+    code = "session_not_held"
+
+
 class DatabaseUnavailable(RetryLater):
     """MongoDB cannot be reached, or has no primary."""
 
     code = "database_unavailable"
 
 
+class DatabaseRefused(DatabaseUnavailable):
+    """MongoDB does not let this user in, or not that far.
+
+    A running worker retries, because a password may just be changing. A starting program ends.
+    """
+
+    code = "database_refused"
+    exit_name = "E_AUTH"
+    exit_code = 9
+
+
+class SinkBackpressure(RetryLater):
+    """A queue of messages to be published is full: the mark stays, the collecting goes on."""
+
+
 class StopWork(CollectorError):
-    """The work in hand is no longer ours to continue."""
+    """The current work is no longer ours to continue."""
 
     code = "stop_work"
 
 
 class LeaseLost(StopWork):
-    """Someone else holds the job, or may by now."""
+    """Another worker holds the job, or may by now."""
 
     code = "lease_lost"
 
@@ -127,7 +183,7 @@ class JobStopped(StopWork):
 
 
 class NeedsOperator(CollectorError):
-    """Nothing will change until a person does something. The message says what."""
+    """Nothing will change until an operator acts. The message describes the action."""
 
     code = "needs_operator"
 
@@ -167,9 +223,19 @@ class CostNeverFits(NeedsOperator):
 
 
 class BadRequest(NeedsOperator):
-    """The exchange will never answer this: unknown symbol, delisted, not in this country."""
+    """The exchange will never serve this: unknown symbol, delisted, not in this country."""
 
     code = "bad_request"
+
+
+class NotServed(BadRequest):
+    """The venue no longer serves bars this old. From `from_ms` on it does."""
+
+    code = "not_served"
+
+    def __init__(self, message: str, *, from_ms: int) -> None:
+        super().__init__(message)
+        self.from_ms = from_ms
 
 
 class KeyRefused(NeedsOperator):
@@ -218,7 +284,46 @@ class JobConflict(CollectorError):
     code = "job_conflict"
 
 
+class ActiveJobs(JobConflict):
+    """A connector stays as long as jobs of its exchange are active."""
+
+    code = "active_jobs"
+
+    def __init__(self, exchange_id: str, count: int) -> None:
+        jobs = "1 active job" if count == 1 else f"{count} active jobs"
+        super().__init__(f"{exchange_id} has {jobs}: pause or delete them, or cascade")
+
+
+class InvalidInput(CollectorError):
+    """A value that is well formed and still wrong, from any front end.
+
+    `field` is what REST calls it, `code` is for machines, `near` are similar known values. Fields
+    are in backticks in the reason, so that a front end can write them its own way.
+    """
+
+    exit_name = "E_USAGE"
+    exit_code = 2
+
+    def __init__(self, field: str, code: str, reason: str, near: Sequence[str] = ()) -> None:
+        *others, last = near or ("",)
+        options = f"{', '.join(others)} or {last}" if others else last
+        super().__init__(f"{reason}; did you mean {options}?" if near else reason)
+        self.field = field
+        self.code = code
+        self.near = tuple(near)
+
+
 class NotFound(CollectorError):
     """No such connector or job."""
 
     code = "not_found"
+
+
+class NotStored(NotFound):
+    """Nothing is stored by that name. `near` are similar names that are stored."""
+
+    code = "not_stored"
+
+    def __init__(self, message: str, near: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.near = near

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from collector.errors import ConfigError
 
@@ -12,10 +13,29 @@ if TYPE_CHECKING:
     from collector.keys import ApiKeys
 
 BACKLOG = 2048
+LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def host_names(host: str, keys: ApiKeys) -> frozenset[str] | None:
+    """The names to answer to: loopback's on loopback, any elsewhere.
+
+    Raises ConfigError for an address that others can reach while there are no keys.
+    """
+    return LOOPBACK_NAMES | {host.lower()} if only_loopback(host, keys) else None
+
+
+def host_name(header: str) -> str | None:
+    """The name in a Host header, without its port; None when it is no host at all."""
+    try:
+        parts = urlsplit(f"//{header}")
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts.hostname if parts.netloc == header and "@" not in header else None
 
 
 def only_loopback(host: str, keys: ApiKeys) -> bool:
-    """Whether nobody but this machine can reach `host`.
+    """Whether only this machine can reach `host`.
 
     Raises ConfigError for an address that others can reach while there are no keys.
     """
@@ -24,13 +44,13 @@ def only_loopback(host: str, keys: ApiKeys) -> bool:
     if not keys:
         raise ConfigError(
             f"refusing to listen on {host}: others can reach it and no API key is configured "
-            "(set COLLECTOR_API_KEYS=role:sha256hex, or listen on 127.0.0.1)"
+            "(`collector key new` makes one for COLLECTOR_API_KEYS; or listen on 127.0.0.1)"
         )
     return False
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. ConfigError says why there is none."""
+    """A listening socket. ConfigError explains why there is none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)

@@ -43,7 +43,7 @@ def configure(level: str = "INFO", form: Format = "auto") -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # The driver repeats every heartbeat failure; mongo.client says once what matters.
+    # The driver repeats every heartbeat failure; mongo.client logs once what matters.
     logging.getLogger("pymongo").setLevel(logging.CRITICAL)
 
 

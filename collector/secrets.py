@@ -2,8 +2,9 @@
 
 A reference is looked up when its exchange is opened: in the environment, under COLLECTOR_SECRET_
 and its parts in capitals (COLLECTOR_SECRET_BYBIT_PROD_READ_KEY), else in the file
-`secrets/bybit/prod/read_key` of the home, which nobody but its owner may read. What stands there is
-`key:secret`, or `key:secret:password` where the exchange wants one. It goes from here into the
+`secrets/bybit/prod/read_key` of the home, which only its owner may read. In a container
+COLLECTOR_SECRETS_DIR names the folder where such files are mounted instead. The content is
+`key:secret`, or `key:secret:password` where the exchange needs one. It goes from here into the
 adapter and nowhere else: no repr, message, log line or document shows it.
 """
 
@@ -29,7 +30,7 @@ _READABLE_BY_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """An exchange's key. Its repr tells nothing."""
+    """An exchange's key. Its repr shows nothing of it."""
 
     key: str = field(repr=False)
     secret: str = field(repr=False)
@@ -46,15 +47,16 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Keyring:
-    """Which exchange has which reference, and where references lead."""
+    """Which exchange has which reference, and where references are looked up."""
 
     references: Mapping[str, str] = field(default_factory=dict)
     home: Path = Path()
 
     def credentials(self, exchange_id: str) -> Credentials | None:
-        """The exchange's key, None when it has none. ConfigError when its reference leads nowhere.
+        """The exchange's key, None when it has none. ConfigError when its reference cannot be
+        resolved.
 
-        Reads the environment or a file, each time anew: a key may be replaced while we run.
+        Reads the environment or a file, every time: a key may be replaced while we run.
         """
         reference = self.references.get(exchange_id)
         if reference is None:
@@ -66,7 +68,7 @@ def checked_reference(reference: str) -> str:
     """`reference` as it is. Raises ValueError when it is none, without repeating it."""
     parts = _ENVIRONMENT.sub("env", reference).removeprefix(SCHEME).split("/")
     if not reference.startswith(SCHEME) or not all(map(_PART.fullmatch, parts)):
-        # It may well be the key itself, put in the wrong place.
+        # It may be the key itself, put in the wrong place.
         raise ValueError("this must be a reference such as secret://bybit/prod/read_key")
     return reference
 
@@ -77,10 +79,13 @@ def resolve(reference: str, home: Path, environment: Mapping[str, str]) -> str:
     name = "COLLECTOR_SECRET_" + re.sub(r"\W", "_", "_".join(parts).replace("-", "_")).upper()
     if environment.get(name):
         return environment[name]
-    path = home.joinpath("secrets", *parts)
+    mounted = environment.get("COLLECTOR_SECRETS_DIR")
+    path = (Path(mounted) if mounted else home / "secrets").joinpath(*parts)
     try:
         with path.open(encoding="utf-8") as file:
-            if os.fstat(file.fileno()).st_mode & _READABLE_BY_OTHERS:
+            # Docker and Kubernetes mount secrets readable by all, and a container has one user, so
+            # the mode does not matter there.
+            if not mounted and os.fstat(file.fileno()).st_mode & _READABLE_BY_OTHERS:
                 raise ConfigError(f"{path} may be read by others: chmod 600 it")
             return file.read()
     except FileNotFoundError:
@@ -95,7 +100,7 @@ def _parts(reference: str, environment: Mapping[str, str]) -> list[str]:
         if _ENVIRONMENT.search(reference):
             chosen = environment.get("COLLECTOR_ENV", "")
             if not _PART.fullmatch(chosen):
-                raise ConfigError(f"{reference}: COLLECTOR_ENV must say which env is meant")
+                raise ConfigError(f"{reference}: COLLECTOR_ENV must name the env")
             reference = checked_reference(_ENVIRONMENT.sub(chosen, reference))
     except ValueError as error:
         raise ConfigError(str(error)) from None
