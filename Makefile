@@ -1,9 +1,12 @@
-# One virtual environment, one lock file. Every target makes what it needs.
+# One virtual environment for all targets, and every target makes what it needs.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header \
+	--no-annotate --no-emit-index-url --no-emit-find-links
 
-.PHONY: install run test acceptance check bench chaos format lock clean
+.PHONY: install run test acceptance check bench chaos format lock image clean
 
 install: $(READY)
 
@@ -16,8 +19,11 @@ $(READY): requirements.lock pyproject.toml
 run: install  ## everything on this machine, with a simulated exchange
 	$(BIN)/collector up --demo
 
+# Modules are compiled once, not by every process that a test starts.
+test acceptance chaos: export PYTHONDONTWRITEBYTECODE :=
+
 test: install  ## what a developer runs all day
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 3 --dist worksteal
 
 acceptance: install  ## the long proof: real processes, kill -9, outages
 	$(BIN)/python -m pytest tests/acceptance --timeout 600
@@ -28,10 +34,21 @@ check: install  ## format, lint, types, import rule, deployment files
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
-	$(BIN)/hadolint Dockerfile
+	$(BIN)/kubernetes-validate --strict --kubernetes-version 1.33 kubernetes/collector.yaml
+	$(BIN)/hadolint Dockerfile Dockerfile.fxcm
+	@if command -v promtool >/dev/null; then \
+		promtool check config --syntax-only monitoring/prometheus.yml && promtool check rules monitoring/alerts.yml && promtool test rules monitoring/alerts_test.yml; \
+	elif [ -n "$$CI" ]; then echo "promtool is missing" >&2; exit 1; \
+	else echo "promtool is not installed: Prometheus' files were NOT checked" >&2; fi
 
-bench: install  ## ratios, printed; see tests/bench
-	$(BIN)/python -m tests.bench
+# `make bench lake` measures the lake alone: what follows `bench` names benchmarks, not targets.
+ifeq (bench,$(firstword $(MAKECMDGOALS)))
+BENCHMARKS := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
+$(if $(BENCHMARKS),$(eval .PHONY: $(BENCHMARKS))$(eval $(BENCHMARKS): ;@:))
+endif
+
+bench: install  ## ratios, printed; `make bench lake` for one of them; see tests/bench
+	$(BIN)/python -m tests.bench $(BENCHMARKS)
 
 chaos: install  ## the fault suite at full length
 	COLLECTOR_CHAOS=long $(BIN)/python -m pytest tests/acceptance --timeout 3600
@@ -40,9 +57,13 @@ format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-lock:  ## rewrite requirements.lock from pyproject.toml (needs uv)
-	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-emit-index-url --no-emit-find-links \
-		--no-header --no-annotate --extra embedded --extra dev pyproject.toml --output-file requirements.lock
+lock:  ## rewrite the lock files from pyproject.toml (needs uv): for developers, the image, its wheel
+	$(LOCK) --extra embedded --extra dev pyproject.toml --output-file requirements.lock
+	$(LOCK) --constraint requirements.lock --extra s3 pyproject.toml --output-file requirements-run.lock
+	$(LOCK) --constraint requirements.lock --group build --output-file requirements-build.lock
+
+image:  ## the image of the fleet, which knows its commit (needs Docker)
+	docker build --build-arg COLLECTOR_COMMIT="$$(git rev-parse HEAD)" --tag collector:$(VERSION) .
 
 clean:
 	rm -rf .venv

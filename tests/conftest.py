@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from collector import logs
 from collector.mongo.client import Database
 from collector.mongo.embedded import EmbeddedMongo
-from tests.databases import Shelf, new_name
-from tests.lakes import bucket, lake  # noqa: F401 - fixtures
+from tests.support.databases import Shelf, new_name
+from tests.support.lakes import bucket, lake  # noqa: F401 - fixtures
+from tests.support.redis_fixtures import redis_server  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+# A busy machine is slow, and no test judges how fast it is.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -40,7 +48,7 @@ def database_name() -> str:
 
 @pytest.fixture
 async def empty_database(mongo_uri: str, database_name: str) -> AsyncIterator[Database]:
-    """A database nobody has migrated."""
+    """A database without migrations."""
     async with Database(mongo_uri, database_name) as database:
         await database.read_server_clock()
         yield database

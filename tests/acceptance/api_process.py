@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from tests.acceptance.processes import Process, program
-from tests.integration.serving import Answer
+from tests.support.local_api import Answer
+from tests.support.processes import Process, program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -45,7 +45,7 @@ async def run(plug: Plug) -> None:
 
     Leasing.commit = dangerous_commit  # type: ignore[method-assign]
     store.storage_at = lambda root: storage_at(root, lambda at, _path: plug.reach(at.value))  # type: ignore[assignment]
-    async with location.mongodb(settings.mongo_uri, settings.home, "dying worker") as uri:
+    async with location.mongodb(settings.mongo_address, settings.home, "dying worker") as uri:
         await work(settings, uri, Options())
 
 

@@ -14,10 +14,10 @@ import time
 
 from collector import logs
 from collector.store.page import Page
-from collector.store.port import Fault, Swapped
+from collector.store.port import StorageFault, Swapped
 from collector.store.root import storage_at
 from collector.store.store import Store
-from tests.store_bars import BTC, ETH, bars, span
+from tests.support.bars import BTC, ETH, bars, span
 
 
 def append(store: Store, first: int, step: int, end: int) -> None:
@@ -33,8 +33,8 @@ def append(store: Store, first: int, step: int, end: int) -> None:
         print(slot, flush=True)
 
 
-def dawdle(point: Fault, _path: str) -> None:
-    if point is Fault.BEFORE_RENAME:
+def dawdle(point: StorageFault, _path: str) -> None:
+    if point is StorageFault.BEFORE_RENAME:
         time.sleep(random.random() / 10)
 
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 
 from tests.acceptance.api_process import Api, api_process
-from tests.acceptance.processes import Process, eventually, program
+from tests.support.processes import Process, program
+from tests.support.until import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from tests.integration.serving import Answer
+    from tests.support.local_api import Answer
 
 DAY_MS = 86_400_000
 LISTED = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=700)
@@ -62,7 +63,7 @@ class Live:
             since_ms = (await self.job(job_id))["cursor"]["since_ms"]
             return bool(since_ms >= max(before, LISTED_MS) + bars * 60_000)
 
-        await eventually(further, "the job gets on", 60)
+        await until(further, "the job gets on", 60)
 
     async def put_down(self, job_id: str) -> dict[str, Any]:
         """The job, once no worker has it."""
@@ -70,7 +71,7 @@ class Live:
         async def at_rest() -> bool:
             return (await self.job(job_id))["state"] != "running"
 
-        await eventually(at_rest, "the worker puts the job down")
+        await until(at_rest, "the worker puts the job down")
         return await self.job(job_id)
 
     async def told(self, path: str) -> Any:
@@ -101,9 +102,7 @@ class Live:
 async def live(uri: str, database_name: str, root: Path) -> AsyncIterator[Live]:
     """All of it on one migrated database and one lake, with nothing to do yet."""
     listed = LISTED.strftime("%Y-%m-%dT%H:%M")
-    async with program(
-        "collector.exchanges.simulated", "--port", "0", "--listed", listed
-    ) as exchange:
+    async with program("collector.simulated", "--port", "0", "--listed", listed) as exchange:
         url = await exchange.address()
         settings = {
             "COLLECTOR_MONGO_URI": uri,

@@ -17,17 +17,17 @@ import pytest
 
 from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
-from collector.connectors.ticker_board import TickerBoard
 from collector.exchanges.port import Ticker
 from collector.exchanges.registry import known_exchanges
 from collector.market.series import Series
 from collector.market.trade import Trade
+from collector.markets.tickers import TickerBoard
 from collector.store.store import Store
 from collector.store.trades import append_trades
-from tests.acceptance.fleet import LONG
-from tests.acceptance.processes import program
-from tests.integration.serving import LISTED, know_markets
-from tests.store_bars import T0, bars, span
+from tests.support.bars import T0, bars, span
+from tests.support.fleet import LONG
+from tests.support.local_api import LISTED, know_markets
+from tests.support.processes import program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -65,6 +65,7 @@ async def api(database: Database, mongo_uri: str, root: Path) -> AsyncIterator[s
         "COLLECTOR_MONGO_DB": database.raw.name,
         "COLLECTOR_HOME": str(root / "home"),
         "COLLECTOR_DATA": str(root / "lake"),
+        "COLLECTOR_HISTORY__NETWORKS": json.dumps(["riemann"]),
         "COLLECTOR_API_KEYS": f"admin:{hashlib.sha256(KEY.encode()).hexdigest()}",
     }
     async with program("api", "--port", "0", **settings) as process:

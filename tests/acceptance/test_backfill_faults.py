@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import signal
 import time
@@ -12,19 +11,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector.connectors.connector import Limits
-from collector.exchanges.simulated.faults.answers import Ban
 from collector.jobs.states import State
-from collector.store.port import Fault
-from tests.acceptance.fleet import LEASE_MS, LONG, fleet, watched
-from tests.acceptance.processes import eventually
+from collector.simulated.faults.answers import Ban
+from collector.store.port import StorageFault
+from tests.support.fleet import LEASE_MS, LONG, fleet, watched
+from tests.support.until import until
+from tests.support.worker_rounds import check_left_alone
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.jobs.job import Job
     from collector.mongo.client import Database
-    from tests.acceptance.fleet import Fleet
-    from tests.acceptance.processes import Process
+    from tests.support.fleet import Fleet
+    from tests.support.processes import Process
 
 KILLS = 50 if LONG else 10
 
@@ -50,7 +50,7 @@ async def test_ten_kills_during_a_backfill(
         f.check_no_half_written_file_is_visible()
 
 
-POINTS = [fault.value for fault in Fault if "delete" not in fault] + [
+POINTS = [fault.value for fault in StorageFault if "delete" not in fault] + [
     "before_cursor",
     "after_cursor",
 ]
@@ -93,10 +93,9 @@ async def test_after_a_pause_nothing_is_sent_but_the_pages_in_flight(
             async def put_down() -> bool:
                 return (await f.queue.get(job.id)).state is not State.RUNNING
 
-            await eventually(put_down, "the job is put down")
+            await until(put_down, "the job is put down")
             sent, cursor = len(f.klines()), (await f.queue.get(job.id)).cursor
-            # Longer than any token, poll or renewal could take to show itself.
-            await asyncio.sleep(2.5)
+            await check_left_alone(database, {"_id": job.id})
             assert len(f.klines()) == sent
             assert (await f.queue.get(job.id)).cursor == cursor
             if what == "job":
@@ -121,7 +120,7 @@ async def test_nobody_asks_during_a_ban_not_even_after_a_restart(
             workers: list[Process] = [await stack.enter_async_context(f.worker()) for _ in range(4)]
             await f.reaches(jobs[0], 3)
             f.exchange.faults.add(Ban(retry_after_s=BAN_SECONDS, count=1))
-            await eventually(lambda: blocked(f), "the ban is on the connector")
+            await until(lambda: blocked(f), "the ban is on the connector")
             banned_at = f.exchange.now_ms()
             workers[0].signal(signal.SIGKILL)
             await workers[0].ended()
@@ -153,7 +152,7 @@ async def stop_while_it_holds(f: Fleet, sleeper: Process, job: Job) -> None:
         sleeper.signal(signal.SIGCONT)
         return False
 
-    await eventually(caught, "the worker is stopped while it holds the job")
+    await until(caught, "the worker is stopped while it holds the job")
 
 
 async def test_a_late_page_of_a_worker_that_slept_changes_nothing(
@@ -176,7 +175,7 @@ async def test_a_late_page_of_a_worker_that_slept_changes_nothing(
             async def noticed() -> bool:
                 return bool(sleeper.lines("lease_lost"))
 
-            await eventually(noticed, "the sleeper notices")
+            await until(noticed, "the sleeper notices")
             done = await f.finished(job)
             cursor.check()
             (line,) = sleeper.lines("lease_lost")

@@ -7,18 +7,18 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from collector.connectors.connector import Limits
-from collector.exchanges.simulated.faults.answers import Ban, TooManyRequests
-from tests.acceptance.fleet import fleet
-from tests.acceptance.processes import eventually
-from workers.handlers.backfill import IN_FLIGHT
+from collector.simulated.faults.answers import Ban, TooManyRequests
+from tests.support.fleet import fleet
+from tests.support.until import until
+from workers.handlers.in_flight import MOST
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.exchanges.simulated.journal import Entry
     from collector.mongo.client import Database
-    from tests.acceptance.fleet import Fleet
-    from tests.acceptance.processes import Process
+    from collector.simulated.journal import JournalEntry
+    from tests.support.fleet import Fleet
+    from tests.support.processes import Process
 
 SYMBOLS = ("BTC/USDT", "ETH/USDT", "SOL/USDT", "XRP/USDT")
 WORKERS = 4
@@ -35,10 +35,10 @@ async def test_a_storm_and_a_ban_are_waited_out_whoever_lives(
             workers = await started(f, stack)
             await f.reaches(jobs[0], 3)
             f.exchange.faults.add(TooManyRequests(retry_after_s=STORM_SECONDS, count=STORM))
-            await eventually(lambda: refused_with(f, 429, STORM), "the storm has struck")
+            await until(lambda: refused_with(f, 429, STORM), "the storm has struck")
             f.exchange.faults.add(Ban(retry_after_s=BAN_SECONDS, count=1))
-            await eventually(lambda: refused_with(f, 418, 1), "the ban has struck")
-            await eventually(lambda: blocked_by_the_ban(f), "the ban is on the connector")
+            await until(lambda: refused_with(f, 418, 1), "the ban has struck")
+            await until(lambda: blocked_by_the_ban(f), "the ban is on the connector")
             for worker in workers:
                 worker.signal(signal.SIGKILL)
             for worker in workers:
@@ -76,10 +76,12 @@ async def blocked_by_the_ban(f: Fleet) -> bool:
     return stopped is not None and "418" in connector.document["blocked_reason"]
 
 
-def check_everybody_waited(entries: list[Entry], refused: Entry, wait_ms: int) -> None:
+def check_everybody_waited(
+    entries: list[JournalEntry], refused: JournalEntry, wait_ms: int
+) -> None:
     """Only what was in flight may still arrive, and that long before the wait is half over."""
     until_ms = refused.at_ms + wait_ms
     meanwhile = [entry for entry in entries if refused.at_ms < entry.at_ms < until_ms]
     late = [entry for entry in meanwhile if entry.at_ms > until_ms - wait_ms / 2]
     assert late == []
-    assert len(meanwhile) < IN_FLIGHT * len(SYMBOLS)
+    assert len(meanwhile) < MOST * len(SYMBOLS)

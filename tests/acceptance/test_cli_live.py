@@ -10,7 +10,7 @@ import sys
 from contextlib import asynccontextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-from tests.acceptance.processes import eventually
+from tests.support.until import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -50,7 +50,7 @@ async def ask(home: Path, *arguments: str) -> Any:
     """What a verb answers about the demo; None while there is nothing to speak to."""
     process = await _start(home, asyncio.subprocess.PIPE, *arguments, "--demo", "--json")
     out, _ = await process.communicate()
-    return json.loads(out) if process.returncode == 0 else None
+    return json.loads(out) if out else None  # `status` exits with 1 when something is wrong.
 
 
 async def test_jobs_obey_the_command_line_while_workers_run(tmp_path: Path) -> None:
@@ -60,13 +60,13 @@ async def test_jobs_obey_the_command_line_while_workers_run(tmp_path: Path) -> N
             return "API on" in said.read_text("utf-8")
 
         # A verb before that would start a database of its own.
-        await eventually(migrated, "the demo is up", 60)
+        await until(migrated, "the demo is up", 60)
 
         async def busy() -> bool:
             found = await ask(tmp_path, "status")
             return bool(found) and len(found["workers"]) == 2 and found["backfills"]["bars"] > 0
 
-        await eventually(busy, "two workers are at it", 60)
+        await until(busy, "two workers are at it", 60)
         listed = await ask(tmp_path, "job", "list", "--type", "ohlcv_backfill")
         job, other = (item["id"] for item in listed["items"][:2])
 
@@ -76,7 +76,7 @@ async def test_jobs_obey_the_command_line_while_workers_run(tmp_path: Path) -> N
         async def put_down() -> bool:
             return (await ask(tmp_path, "job", "show", job))["state"] == "idle"
 
-        await eventually(put_down, "the worker puts the paused job down", 30)
+        await until(put_down, "the worker puts the paused job down", 30)
         reached = (await ask(tmp_path, "job", "show", job))["cursor"]["since_ms"]
         await ask(tmp_path, "job", "remove", other)
         assert (await ask(tmp_path, "job", "show", job))["cursor"]["since_ms"] == reached
@@ -86,7 +86,7 @@ async def test_jobs_obey_the_command_line_while_workers_run(tmp_path: Path) -> N
         async def further() -> bool:
             return (await ask(tmp_path, "job", "show", job))["cursor"]["since_ms"] > reached
 
-        await eventually(further, "the resumed job goes on where it was", 60)
+        await until(further, "the resumed job goes on where it was", 60)
         assert (await ask(tmp_path, "job", "show", other))["status"] == "deleted"
         stopped = await ask(tmp_path, "connector", "pause", "simulated")
         assert stopped["stopped"]["reason"] == "paused"

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from collector.errors import StoreError
 from collector.market.candles import CandleBatch
 from collector.market.interval import Interval
 from collector.store.copies import DEFAULT_TIMEFRAMES, Copies
+from collector.store.port import Unavailable
 from collector.store.store import Store
-from tests.store_bars import BTC, MINUTE, T0
+from tests.acceptance.full_disk import small_disk
+from tests.support.bars import BTC, MINUTE, T0
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,16 +24,13 @@ COPIES = Copies(DEFAULT_TIMEFRAMES, tail_days=14)
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Four megabytes. Only root may mount; CI is root."""
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """Four megabytes."""
     place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        assert not (os.environ.get("CI") and os.geteuid() == 0), "root could not mount a tmpfs"
-        pytest.skip("a small disk takes root to mount: a full disk was only simulated")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
+    with small_disk(place, megabytes=4) as mounted:
+        if not mounted:
+            pytest.skip("a small disk takes root to mount: a full disk was only simulated")
+        yield place
 
 
 def page(number: int) -> CandleBatch:
@@ -65,26 +61,26 @@ def until_full(store: Store) -> int:
     for number in range(1_000):
         try:
             put(store, number)
-        except StoreError:
+        except Unavailable:
             return number
     raise AssertionError("a disk of four megabytes never got full")
 
 
-def test_nothing_acknowledged_is_lost_and_work_goes_on_when_there_is_room(small_disk: Path) -> None:
-    ballast = small_disk / "ballast"
+def test_nothing_acknowledged_is_lost_and_work_goes_on_when_there_is_room(disk: Path) -> None:
+    ballast = disk / "ballast"
     ballast.write_bytes(bytes(3_200_000))
-    store = Store(small_disk, copies=COPIES)
+    store = Store(disk, copies=COPIES)
     durable = until_full(store)
     assert durable > 3
     check(store, durable)
 
-    with pytest.raises(StoreError, match="No space left"):
+    with pytest.raises(Unavailable, match="No space left"):
         store.compact(BTC)
-    check(Store(small_disk), durable)
+    check(Store(disk), durable)
 
     ballast.unlink()
     store.compact(BTC)
     put(store, durable)
-    check(Store(small_disk), durable + 1)
-    leftovers = [path for path in small_disk.rglob("*") if path.name.endswith(".tmp")]
+    check(Store(disk), durable + 1)
+    leftovers = [path for path in disk.rglob("*") if path.name.endswith(".tmp")]
     assert leftovers == []

@@ -16,7 +16,8 @@ import pytest
 
 from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
-from tests.acceptance.processes import program
+from tests.support.most_in_any import most_in_any
+from tests.support.processes import program
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -61,13 +62,6 @@ async def spend_in_four_processes(
         shares = [json.loads(file.read_text("utf-8")) for file in files]
     assert all(shares), "a process got nothing at all"
     return sorted(moment for share in shares for moment in share)
-
-
-def most_in_any(period: float, times: list[float]) -> int:
-    """The largest number of moments in any half-open interval of this length."""
-    return max(
-        position - bisect_left(times, moment - period) for position, moment in enumerate(times, 1)
-    )
 
 
 async def test_no_sliding_period_holds_more_than_the_limit(

@@ -15,8 +15,9 @@ from collector.jobs.job import Cursor, JobSpec
 from collector.jobs.states import State
 from collector.market.series import Series
 from collector.store.store import Store
-from tests.acceptance.fleet import DAY, fleet
-from tests.acceptance.processes import eventually, program
+from tests.support.fleet import DAY, fleet
+from tests.support.processes import program
+from tests.support.until import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +93,7 @@ async def test_two_workers_and_an_api_scraped_together(
             running = await group.queue.find({"state": State.RUNNING.value})
             return not running and len(await targets(address)) == 2
 
-        await eventually(quiet, "two workers to scrape, and nothing under way")
+        await until(quiet, "two workers to scrape, and nothing under way")
         workers = [await scraped(f"http://{target}/metrics") for target in await targets(address)]
         own = await scraped(f"{address}/metrics")
 

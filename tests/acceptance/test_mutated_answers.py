@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from tests.contract.dialects import DIALECTS
-from tests.contract.mutated_answers import ends_of
+from tests.support.dialects import DIALECTS
+from tests.support.mutated_answers import ends_of
 
 ANSWERS = 10_000
 

@@ -16,14 +16,15 @@ from pyarrow.fs import FileSystem
 
 from collector.connectors.connector import Limits
 from collector.market.series import Series
-from collector.reader import DataReader
+from collector.reader import CandleReader
 from collector.store import compaction, part, segment, snapshot
-from tests.acceptance.fleet import LONG, fleet
-from tests.acceptance.processes import eventually, program
-from tests.faulty_proxy import Trouble, faulty_proxy
-from tests.lakes import Lake
-from tests.property.test_store_crashes import WINDOW, World, lived_through, stories
-from tests.store_bars import BTC, ETH, at, flat, span
+from tests.support.bars import BTC, ETH, at, flat, span
+from tests.support.faulty_proxy import Trouble, faulty_proxy
+from tests.support.fleet import LONG, fleet
+from tests.support.lakes import Lake
+from tests.support.processes import program
+from tests.support.store_stories import WINDOW, World, lived_through, stories
+from tests.support.until import until
 
 if TYPE_CHECKING:
     from collector.mongo.client import Database
@@ -114,7 +115,7 @@ async def test_a_backfill_lives_through_an_object_store_that_fails(
                 proxy.rule = lambda _method, _path: rng.choice(list(Trouble)[:4] + [None] * 8)
                 await f.reaches(job, 20)
                 proxy.rule = lambda _method, _path: Trouble.INTERNAL
-                await eventually(stepped_back, "the job steps back", 60)
+                await until(stepped_back, "the job steps back", 60)
                 proxy.rule = lambda _method, _path: None
                 done = await f.finished(job, 120)
             f.check_equal_to_the_truth(done)
@@ -135,7 +136,7 @@ def test_any_tool_reads_what_is_in_the_bucket(bucket: Lake) -> None:
     system, path = FileSystem.from_uri(f"{here.place}/binance/BTC-USDT/1m.parquet{here.options}")
     table = pq.read_table(path, filesystem=system)
     assert table["o"].to_pylist() == written.o.tolist()
-    frame = DataReader("BTC/USDT", "1m", "binance", root=here.root).read()
+    frame = CandleReader("BTC/USDT", "1m", "binance", root=here.root).read()
     assert frame["o"].tolist() == written.o.tolist()
 
 

@@ -5,19 +5,21 @@ The exchange's journal is the witness of what was really sent.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from bson import ObjectId
 
 from collector.market.interval import Interval
 from collector.market.series import Series
 from collector.store.store import Store
 from tests.acceptance.api_process import Api, api_process
-from tests.acceptance.cuttable_link import cuttable_link
 from tests.acceptance.live import LISTED_MS, STREAM, Live, live
-from tests.acceptance.processes import eventually
-from tests.store_bars import at, flat
+from tests.support.bars import at, flat
+from tests.support.cuttable_link import cuttable_link
+from tests.support.link_address import through
+from tests.support.until import until
+from tests.support.worker_rounds import check_left_alone
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,12 +27,10 @@ if TYPE_CHECKING:
 
     from collector.mongo.client import Database
     from collector.mongo.embedded import EmbeddedMongo
-    from tests.integration.serving import Answer
+    from tests.support.local_api import Answer
 
 CONNECTOR = "/api/v1/connectors/simulated"
 EXCHANGE_INFO = "/api/v3/exchangeInfo"
-LONG_ENOUGH = 2.5
-"""Seconds: longer than any token, poll or renewal could take to show itself."""
 
 
 @pytest.fixture
@@ -54,7 +54,9 @@ def problem(answer: Answer) -> tuple[int, str | None]:
     return answer.status, answer.code
 
 
-async def test_a_series_is_collected_paused_resumed_and_deleted(on: Live) -> None:
+async def test_a_series_is_collected_paused_resumed_and_deleted(
+    on: Live, database: Database
+) -> None:
     history, _ = await on.collecting()
     await on.gets_on(history)
     rows = await candles(on, end=LISTED_MS + 1000 * 60_000)
@@ -70,7 +72,7 @@ async def test_a_series_is_collected_paused_resumed_and_deleted(on: Live) -> Non
     assert (await on.act(history, "pause")).body["status"] == "paused"
     cursor = (await on.put_down(history))["cursor"]
     asked = await on.old_bars_asked()
-    await asyncio.sleep(LONG_ENOUGH)
+    await check_left_alone(database, {"_id": ObjectId(history)})
     assert await on.old_bars_asked() == asked
     assert (await on.job(history))["cursor"] == cursor
     assert problem(await on.act(history, "run")) == (409, "job_conflict")
@@ -84,21 +86,23 @@ async def test_a_series_is_collected_paused_resumed_and_deleted(on: Live) -> Non
         gone = await on.api.get("/api/v1/jobs", status="deleted")
         return [(job["id"], job["state"]) for job in gone.body["items"]] == [(history, "idle")]
 
-    await eventually(let_go, "the worker lets the deleted job go")
+    await until(let_go, "the worker lets the deleted job go")
     asked = await on.old_bars_asked()
-    await asyncio.sleep(LONG_ENOUGH)
+    await check_left_alone(database, {"_id": ObjectId(history)})
     assert await on.old_bars_asked() == asked
     assert problem(await on.api.get(f"/api/v1/jobs/{history}")) == (404, "not_found")
     assert len(await candles(on, end=LISTED_MS + 1000 * 60_000)) == 1000
 
 
-async def test_a_connector_is_paused_resumed_and_deleted_with_its_jobs(on: Live) -> None:
+async def test_a_connector_is_paused_resumed_and_deleted_with_its_jobs(
+    on: Live, database: Database
+) -> None:
     history, _ = await on.collecting()
     await on.gets_on(history)
     assert (await on.api.post(f"{CONNECTOR}/pause")).body["status"] == "paused"
     await on.put_down(history)
     sent = len(await on.sent())
-    await asyncio.sleep(LONG_ENOUGH)
+    await check_left_alone(database, {"exchange_id": "simulated"})
     assert len(await on.sent()) == sent
     assert (await on.job(history))["status"] == "active"
 
@@ -112,9 +116,9 @@ async def test_a_connector_is_paused_resumed_and_deleted_with_its_jobs(on: Live)
         running = await on.api.get("/api/v1/jobs", status="deleted", state="running")
         return not running.body["items"]
 
-    await eventually(all_let_go, "the worker lets every job go")
+    await until(all_let_go, "the worker lets every job go")
     sent = len(await on.sent())
-    await asyncio.sleep(LONG_ENOUGH)
+    await check_left_alone(database, {"exchange_id": "simulated"})
     assert len(await on.sent()) == sent
     assert (await on.api.get("/api/v1/jobs")).body["items"] == []
 
@@ -130,21 +134,21 @@ async def test_run_starts_a_job_that_is_not_due(on: Live) -> None:
     async def first_is_over() -> bool:
         return bool((await on.job(job["id"]))["stats"]["success"])
 
-    await eventually(first_is_over, "the markets were loaded once")
+    await until(first_is_over, "the markets were loaded once")
     before = await refreshes(on)
     assert (await on.act(job["id"], "run")).status == 200
 
     async def asked_again() -> bool:
         return await refreshes(on) == before + 1
 
-    await eventually(asked_again, "the exchange is asked for its markets again")
+    await until(asked_again, "the exchange is asked for its markets again")
 
     async def written_down() -> bool:
         runs = (await on.api.get(f"/api/v1/jobs/{job['id']}/runs")).body["items"]
         # It may have had to wait for a token in between.
         return [run["outcome"] for run in runs].count("again") == 2
 
-    await eventually(written_down, "both runs are in the job's history")
+    await until(written_down, "both runs are in the job's history")
 
 
 async def test_the_command_line_and_rest_move_the_same_jobs(on: Live) -> None:
@@ -163,7 +167,7 @@ async def test_the_command_line_and_rest_move_the_same_jobs(on: Live) -> None:
     async def asked_again() -> bool:
         return await refreshes(on) == before + 1
 
-    await eventually(asked_again, "the exchange is asked for its markets again")
+    await until(asked_again, "the exchange is asked for its markets again")
 
     await on.act(news, "pause")
     assert (await on.command("job", "show", news))["status"] == "paused"
@@ -223,7 +227,7 @@ async def test_without_mongodb_it_says_so_and_comes_back_by_itself(
     held = {"exchange_id": "simulated", "symbol": "ETH/USDT", "timeframe": "1m"}
     async with cuttable_link(mongo.port) as link:
         settings = {
-            "COLLECTOR_MONGO_URI": link.uri,
+            "COLLECTOR_MONGO_URI": through(link.port, mongo.uri),
             "COLLECTOR_MONGO_DB": database.raw.name,
             "COLLECTOR_DATA": str(tmp_path),
         }
@@ -251,6 +255,6 @@ async def test_without_mongodb_it_says_so_and_comes_back_by_itself(
             assert len((await api.get("/api/v1/candles", **held)).body["rows"]) == 3
 
             await link.mend()
-            await eventually(lambda: ready(api), "it is ready again", 60)
+            await until(lambda: ready(api), "it is ready again", 60)
             assert (await api.post(f"/api/v1/jobs/{job['id']}/run")).status == 200
             assert "Traceback" not in api.process.said

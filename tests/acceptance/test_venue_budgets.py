@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.acceptance.venue_budgets import budgets_used
+from tests.support.venue_budgets import budgets_used
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,5 +17,6 @@ async def test_no_venue_counts_too_much_and_none_is_left_idle(
 ) -> None:
     for use in await budgets_used(database, mongo_uri, tmp_path):
         assert use.violations == 0, use
-        # `python -m tests.bench venues` demands 0.95; a machine that does more than this does less.
-        assert use.share >= 0.85, use
+        # What share of the budget is used is for `python -m tests.bench venues`, which demands 0.95
+        # on a quiet machine. Here it must only be seen that no venue waits for another one.
+        assert use.share >= 0.5, use

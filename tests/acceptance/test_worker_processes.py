@@ -12,20 +12,19 @@ import pytest
 
 from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
-from collector.errors import DatabaseUnavailable
 from collector.jobs.job import Cursor, Job, JobSpec
 from collector.jobs.queue import JobQueue
 from collector.jobs.states import State
-from collector.mongo.client import Database
-from collector.mongo.embedded import EmbeddedMongo
-from migrations import runner
-from tests.acceptance.cuttable_link import cuttable_link
-from tests.acceptance.processes import Process, eventually, program
+from tests.support.cuttable_link import cuttable_link
+from tests.support.link_address import through
+from tests.support.processes import Process, patiently, program
+from tests.support.until import until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable
     from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
+
+    from collector.mongo.client import Database
+    from collector.mongo.embedded import EmbeddedMongo
 
 LEASE_MS = 3_000
 JOBS, STEPS = 8, 200
@@ -33,7 +32,7 @@ JOBS, STEPS = 8, 200
 
 def worker(uri: str, database: Database, **more: str) -> AbstractAsyncContextManager[Process]:
     return program(
-        "workers",
+        "tests.support.counting_worker",
         COLLECTOR_MONGO_URI=uri,
         COLLECTOR_MONGO_DB=database.raw.name,
         COLLECTOR_WORKER__LEASE_TTL_MS=str(LEASE_MS),
@@ -57,7 +56,7 @@ async def reaches(queue: JobQueue, job: Job, page: int) -> None:
     async def there() -> bool:
         return (await queue.get(job.id)).cursor.page >= page
 
-    await eventually(there, f"cursor at {page}")
+    await until(there, f"cursor at {page}")
 
 
 async def holder(queue: JobQueue, job: Job) -> str:
@@ -71,7 +70,7 @@ async def test_a_killed_workers_job_runs_elsewhere_within_the_lease(
     async with worker(mongo_uri, database) as first:
         await reaches(queue, job, 3)
         async with worker(mongo_uri, database) as second:
-            await eventually(lambda: said(second, "worker_started"), "the second worker is up")
+            await until(lambda: said(second, "worker_started"), "the second worker is up")
             first.signal(signal.SIGKILL)
             await first.ended()
             killed_at = asyncio.get_running_loop().time()
@@ -96,14 +95,14 @@ async def test_a_worker_that_slept_through_its_lease_writes_nothing(
         asleep = await holder(queue, job)
         sleeper.signal(signal.SIGSTOP)
         async with worker(mongo_uri, database) as other:
-            await eventually(lambda: taken_over(queue, job, asleep), "the job is taken over")
+            await until(lambda: taken_over(queue, job, asleep), "the job is taken over")
             other.signal(signal.SIGTERM)
             assert await other.ended() == 0
         # Nobody runs it now: whatever changes its cursor would be the sleeper.
         await queue.pause(job.id)
         before = await queue.get(job.id)
         sleeper.signal(signal.SIGCONT)
-        await eventually(lambda: said(sleeper, "lease_lost"), "the sleeper notices")
+        await until(lambda: said(sleeper, "lease_lost"), "the sleeper notices")
         sleeper.signal(signal.SIGTERM)
         assert await sleeper.ended() == 0
         assert len(sleeper.lines("lease_lost")) == 1
@@ -134,9 +133,9 @@ async def test_sigterm_drains_and_a_second_signal_ends_at_once(
         async def has_its_token() -> bool:
             return (await connectors.get("x")).document["granted_total"] > granted
 
-        await eventually(has_its_token, "the long step has begun")
+        await until(has_its_token, "the long step has begun")
         process.signal(signal.SIGTERM)
-        await eventually(lambda: said(process, "draining"), "it drains")
+        await until(lambda: said(process, "draining"), "it drains")
         process.signal(signal.SIGTERM)
         assert await process.ended() == 128 + signal.SIGTERM
 
@@ -159,18 +158,9 @@ async def test_two_processes_upsert_the_same_connector_and_job_two_hundred_times
 
 
 @pytest.fixture
-async def own_mongo(tmp_path: Path) -> AsyncIterator[EmbeddedMongo]:
-    """A mongod that a test may hurt."""
-    async with await EmbeddedMongo.start(tmp_path / "home", purpose="test") as mongo:
-        yield mongo
-
-
-@pytest.fixture
-async def own_database(own_mongo: EmbeddedMongo) -> AsyncIterator[Database]:
-    async with Database(own_mongo.uri, "test") as database:
-        await runner.up(database)
-        await ConnectorRegistry(database).ensure("x", Limits(1_000_000, 1_000))
-        yield database
+async def own_queue(own_database: Database) -> JobQueue:
+    await ConnectorRegistry(own_database).ensure("x", Limits(1_000_000, 1_000))
+    return JobQueue(own_database)
 
 
 async def all_done(queue: JobQueue) -> bool:
@@ -185,17 +175,16 @@ async def check_every_job_counted_right(queue: JobQueue) -> None:
 
 
 async def test_mongod_killed_under_load_costs_nothing(
-    own_mongo: EmbeddedMongo, own_database: Database
+    own_mongo: EmbeddedMongo, own_database: Database, own_queue: JobQueue
 ) -> None:
-    queue = JobQueue(own_database)
-    jobs = [await add(queue, str(n), STEPS) for n in range(JOBS)]
+    jobs = [await add(own_queue, str(n), STEPS) for n in range(JOBS)]
     async with AsyncExitStack() as stack:
         workers = [
             await stack.enter_async_context(worker(own_mongo.uri, own_database)) for _ in range(2)
         ]
-        await reaches(queue, jobs[0], 20)
+        await reaches(own_queue, jobs[0], 20)
         os.kill((await own_database.raw.command("serverStatus"))["pid"], signal.SIGKILL)
-        await eventually(lambda: patiently(all_done(queue)), "all jobs are done", 60)
+        await until(lambda: patiently(all_done(own_queue)), "all jobs are done", 60)
         for process in workers:
             process.signal(signal.SIGTERM)
             assert await process.ended() == 0
@@ -203,37 +192,27 @@ async def test_mongod_killed_under_load_costs_nothing(
             away, back = process.lines("mongodb_unreachable"), process.lines("mongodb_back")
             assert len(away) == len(back) <= 1
             assert "Traceback" not in process.said
-    await check_every_job_counted_right(queue)
-
-
-async def patiently(question: Awaitable[bool]) -> bool:
-    """An answer of no while the database is away."""
-    try:
-        return await question
-    except DatabaseUnavailable:
-        return False
+    await check_every_job_counted_right(own_queue)
 
 
 async def test_mongod_out_of_reach_for_longer_than_a_lease_costs_nothing(
-    own_mongo: EmbeddedMongo, own_database: Database
+    own_mongo: EmbeddedMongo, own_database: Database, own_queue: JobQueue
 ) -> None:
-    queue = JobQueue(own_database)
-    jobs = [await add(queue, str(n), STEPS) for n in range(JOBS)]
+    jobs = [await add(own_queue, str(n), STEPS) for n in range(JOBS)]
     async with cuttable_link(own_mongo.port) as link, AsyncExitStack() as stack:
-        workers = [
-            await stack.enter_async_context(worker(link.uri, own_database)) for _ in range(2)
-        ]
-        await reaches(queue, jobs[0], 20)
+        uri = through(link.port, own_mongo.uri)
+        workers = [await stack.enter_async_context(worker(uri, own_database)) for _ in range(2)]
+        await reaches(own_queue, jobs[0], 20)
         await link.cut()
         for process in workers:
-            await eventually(lambda p=process: said(p, "lease_lost"), "it gives up its leases")
-            await eventually(lambda p=process: said(p, "mongodb_unreachable"), "it says why")
+            await until(lambda p=process: said(p, "lease_lost"), "it gives up its leases")
+            await until(lambda p=process: said(p, "mongodb_unreachable"), "it says why")
         await link.mend()
-        await eventually(lambda: patiently(all_done(queue)), "all jobs are done", 60)
+        await until(lambda: patiently(all_done(own_queue)), "all jobs are done", 60)
         for process in workers:
             process.signal(signal.SIGTERM)
             assert await process.ended() == 0
             assert len(process.lines("mongodb_unreachable")) == 1
             assert len(process.lines("mongodb_back")) == 1
             assert "Traceback" not in process.said
-    await check_every_job_counted_right(queue)
+    await check_every_job_counted_right(own_queue)

@@ -20,16 +20,24 @@ from collector import logs
 from collector.mongo.embedded import EmbeddedMongo
 from tests.bench import (
     backfill,
+    bad_answers,
     baseline,
+    fxcm,
     help,
+    history,
+    history_apply,
+    jobs,
     lake,
     leases,
+    publication,
     run_to_request,
     series,
+    streams,
     tokens,
     venues,
     waiting,
     wakeup,
+    ways,
 )
 from tests.bench.harness import Bench, Figure, number
 
@@ -39,14 +47,22 @@ if TYPE_CHECKING:
 BENCHMARKS: dict[str, Callable[[Bench], Awaitable[list[Figure]]]] = {
     "tokens": tokens.run,
     "leases": leases.run,
+    "jobs": jobs.run,
     "wakeup": wakeup.run,
     "run": run_to_request.run,
     "waiting": waiting.run,
     "backfill": backfill.run,
+    "ways": ways.run,
+    "bad_answers": bad_answers.run,
     "venues": venues.run,
     "series": series.run,
     "help": help.run,
     "lake": lake.run,
+    "history": history.run,
+    "history_apply": history_apply.run,
+    "fxcm": fxcm.run,
+    "streams": streams.run,
+    "publication": publication.run,
 }
 
 

@@ -1,4 +1,4 @@
-"""How much of a rate limit a backfill uses, and what a year of minutes costs without a limit.
+"""How much of a rate limit a backfill uses, and what a year costs without one (`year.py`).
 
 Real workers, a real mongod and the simulated exchange, each a process of its own. The exchange's
 journal tells what was sent, whatever the workers believe.
@@ -7,20 +7,19 @@ journal tells what was sent, whatever the workers believe.
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from collector.clock import SystemClock
 from collector.connectors.connector import Limits
-from collector.exchanges.simulated.listing import WELL_KNOWN
-from collector.exchanges.simulated.windows import sliding_violations
 from collector.jobs.job import Cursor, JobSpec
 from collector.jobs.queue import JobQueue
 from collector.jobs.states import State
+from collector.simulated.listing import WELL_KNOWN
+from collector.simulated.windows import sliding_violations
+from tests.bench import year
 from tests.bench.harness import Bench, Figure
-from tests.bench.stage import EXCHANGE, PLENTY, Stage, stage
+from tests.bench.stage import EXCHANGE, Stage, stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,9 +28,6 @@ SYMBOLS = [listing.symbol for listing in WELL_KNOWN[:4]]
 DAY_MS = 86_400_000
 ASKED = ("path", "symbol", "interval", "start_ms", "limit")
 """What makes a request the same as an earlier one."""
-YEAR_BARS = 365 * 1440
-FREQTRADE_WALL_S, FREQTRADE_CPU_S, FREQTRADE_MB = 16.4, 8.8, 567
-"""`freqtrade download-data` of the same year from the same server, measured once by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +99,7 @@ async def run(bench: Bench) -> list[Figure]:
         name = f"backfill.{setting.name}"
         figures.append(Figure(f"{name}: useful", use.useful, at_least=setting.at_least))
         figures.append(Figure(f"{name}: violations", use.violations, "", at_most=0))
-    return [*figures, *await _year(bench)]
+    return [*figures, *await year.run(bench)]
 
 
 # -- under a budget -----------------------------------------------------------------------------
@@ -117,10 +113,10 @@ async def _use(bench: Bench, setting: Setting) -> Use:
         for _ in range(setting.workers):
             await on.start_worker()
         await on.workers_are_up()
-        await _add_backfills(on, SYMBOLS, until)
-        entries = await _until_sent(on, wanted, 2 * setting.periods * setting.period_ms / 1000)
+        await add_backfills(on, SYMBOLS, until)
+        entries = await until_sent(on, wanted, 2 * setting.periods * setting.period_ms / 1000)
         cpu_s = on.costs()["workers"].cpu_s
-        await _still_busy(on)
+        await still_busy(on)
     times = [entry["at_ms"] for entry in entries]
     bound_ms = setting.periods * setting.period_ms
     sent = bound_ms / (times[wanted] - times[0])
@@ -135,14 +131,14 @@ async def _use(bench: Bench, setting: Setting) -> Use:
     )
 
 
-async def _add_backfills(on: Stage, symbols: Sequence[str], until_ms: int) -> None:
+async def add_backfills(on: Stage, symbols: Sequence[str], until_ms: int) -> None:
     queue = JobQueue(on.database)
     for symbol in symbols:
         cursor = Cursor(until_ms=until_ms)
         await queue.add(JobSpec(EXCHANGE, "ohlcv_backfill", symbol, "1m", cursor=cursor))
 
 
-async def _until_sent(on: Stage, wanted: int, seconds: float) -> list[dict[str, Any]]:
+async def until_sent(on: Stage, wanted: int, seconds: float) -> list[dict[str, Any]]:
     """The journal, once the whole budget of the stretch and one request more are there."""
     async with asyncio.timeout(seconds + 30):
         while (await on.told("summary"))["requests"] <= wanted:
@@ -150,61 +146,8 @@ async def _until_sent(on: Stage, wanted: int, seconds: float) -> list[dict[str, 
     return await on.journal()
 
 
-async def _still_busy(on: Stage) -> None:
+async def still_busy(on: Stage) -> None:
     """A backfill that ended or failed would have left its part of the budget unused."""
     for job in await JobQueue(on.database).find():
         if job.state in (State.SUCCESS, State.FAILED):
             raise RuntimeError(f"{job.symbol} is {job.state.value}: {job.document['stats']}")
-
-
-# -- without one --------------------------------------------------------------------------------
-
-
-async def _year(bench: Bench) -> list[Figure]:
-    """One year of minutes, from the start of the process to the job's last commit."""
-    days = bench.pick(365, 60)
-    until = SystemClock().wall_ms() // DAY_MS * DAY_MS
-    since = datetime.fromtimestamp((until - days * DAY_MS) / 1000, UTC)
-    listed = since.strftime("%Y-%m-%dT%H:%M")
-    limits = Limits(PLENTY, 1_000)
-    async with stage(bench, limits, "--latency-ms", "20", "--listed", listed) as on:
-        await _add_backfills(on, SYMBOLS[:1], until)
-        before = on.costs()
-        started = time.monotonic()
-        await on.start_worker()
-        queue = JobQueue(on.database)
-        async with asyncio.timeout(300):
-            while (await queue.find())[0].state is not State.SUCCESS:
-                await asyncio.sleep(0.02)
-        wall_s = time.monotonic() - started
-        costs = {name: cost.since(before[name]) for name, cost in on.costs().items()}
-        files = [path.stat().st_size for path in on.root.rglob("*.parquet")]
-    bars = days * 1440
-    ours = costs["workers"]
-    bench.show(
-        f"{bars:,} bars of one series, 20 ms away, no limit, 1 worker",
-        ["", "value"],
-        [
-            ["wall s, with the start of the process", wall_s],
-            *([f"CPU s, {name}", cost.cpu_s] for name, cost in costs.items()),
-            ["bars / s", bars / wall_s],
-            ["worker CPU ms / 1000 bars", 1e6 * ours.cpu_s / bars],
-            ["worker peak MB", ours.peak_mb],
-            ["files", len(files)],
-            ["MB written", sum(files) / 2**20],
-        ],
-    )
-    share = bars / YEAR_BARS
-    return [
-        Figure(
-            f"backfill.{days} days, freqtrade's wall / ours",
-            FREQTRADE_WALL_S * share / wall_s,
-            at_least=bench.pick(3, None),
-        ),
-        Figure(
-            f"backfill.{days} days, our CPU a bar / freqtrade's",
-            ours.cpu_s / (FREQTRADE_CPU_S * share),
-            at_most=bench.pick(0.5, None),
-        ),
-        Figure(f"backfill.{days} days, peak memory", ours.peak_mb, " MB", at_most=300),
-    ]

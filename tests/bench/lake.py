@@ -1,4 +1,4 @@
-"""The lake: resampling, slices, appends, pages decoded, and a long history in little memory."""
+"""The lake: resampling, slices, appends, decoding, a long history, and parts of many series."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.bench import lake_append, lake_decode, lake_history, lake_resample, lake_slice
+from tests.bench import (
+    lake_append,
+    lake_decode,
+    lake_history,
+    lake_parts,
+    lake_resample,
+    lake_slice,
+)
 from tests.bench.lake_bars import sealed_lake
 
 if TYPE_CHECKING:
@@ -21,4 +28,4 @@ async def run(bench: Bench) -> list[Figure]:
         figures += await lake_slice.run(bench, Path(folder, "long"), days)
         short = sealed_lake(Path(folder, "short"), 1)
         figures += await lake_append.run(bench, short, long, days)
-    return [*figures, *await lake_history.run(bench)]
+    return [*figures, *await lake_history.run(bench), *await lake_parts.run(bench)]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from collector.exchanges.ccxt_catalog import ccxt_class
-from collector.exchanges.ccxt_columns import decode, learn
+from collector.exchanges.ccxt.catalog import ccxt_class
+from collector.exchanges.ccxt.columns import decode, learn
 from tests.bench.harness import Bench, Figure, in_turn, ratio
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from collector.clock import SystemClock
 from collector.connectors.connector import Limits
-from collector.exchanges.simulated.listing import WELL_KNOWN
 from collector.jobs.job import Cursor, JobSpec
 from collector.jobs.queue import JobQueue
 from collector.jobs.states import State
+from collector.simulated.listing import WELL_KNOWN
 from tests.bench.harness import Bench, Figure
 from tests.bench.lake_bars import DAY_MS
 from tests.bench.stage import EXCHANGE, PLENTY, Stage, stage

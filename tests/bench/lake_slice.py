@@ -13,7 +13,7 @@ import numpy as np
 import polars
 
 from collector.market.candles import CANDLE_SCHEMA
-from collector.reader import DataReader
+from collector.reader import CandleReader
 from collector.store import layout
 from tests.bench.harness import Bench, Figure, in_turn, ratio
 from tests.bench.lake_bars import DAY_MS, SERIES, START_MS
@@ -30,7 +30,7 @@ _COLUMNS = ", ".join(CANDLE_SCHEMA.names)
 
 async def run(bench: Bench, root: Path, days: int) -> list[Figure]:
     file = str(root / layout.sealed_path(SERIES))
-    reader = DataReader(SERIES.symbol, SERIES.timeframe.name, SERIES.exchange_id, root)
+    reader = CandleReader(SERIES.symbol, SERIES.timeframe.name, SERIES.exchange_id, root)
     connection = duckdb.connect()
     query = f"SELECT {_COLUMNS} FROM read_parquet($1) WHERE ts >= $2 AND ts < $3"
 

@@ -15,10 +15,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from collector.jobs import settlement
-from collector.jobs.lease import LeaseTerms
 from collector.jobs.lease_statements import RUNNING_INDEX
 from collector.jobs.leasing import Leasing
 from collector.jobs.states import State
+from collector.lease_terms import LeaseTerms
 from collector.mongo.client import NOW_MS
 from tests.bench.backlog import HOUR_MS, keys_examined, load, server_cpu_ms
 from tests.bench.harness import Bench, Figure, Samples, in_turn, ratio

@@ -16,7 +16,7 @@ import aiohttp
 from collector.connectors.connector import Limits
 from collector.jobs.job import Cursor, JobSpec
 from collector.jobs.queue import JobQueue
-from collector.jobs.schedule import Interval
+from collector.jobs.schedule import Every
 from collector.jobs.states import State
 from tests.bench.harness import Bench, Figure, percentile
 from tests.bench.stage import EXCHANGE, PLENTY, Stage, stage
@@ -24,7 +24,7 @@ from tests.bench.stage import EXCHANGE, PLENTY, Stage, stage
 if TYPE_CHECKING:
     from bson import ObjectId
 
-HOURLY = Interval(3_600_000)
+HOURLY = Every(3_600_000)
 BEHIND_MS = 300_000
 P50_LIMIT_MS = 100
 WARM_UPS = 3

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from collector.connectors.connector import Limits
-from collector.exchanges.simulated.listing import listings
 from collector.jobs.job import Cursor, JobSpec
 from collector.jobs.queue import JobQueue
 from collector.jobs.schedule import BarClose
 from collector.market.timeframe import Timeframe
+from collector.simulated.listing import listings
 from tests.bench.harness import Bench, Figure, number, percentile
 from tests.bench.stage import EXCHANGE, PLENTY, Stage, stage
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 
 from collector.connectors.registry import ConnectorRegistry
-from tests.acceptance.processes import Process, program
+from tests.support.processes import Process, program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -52,9 +52,9 @@ class Stage:
     _environment: dict[str, str]
     _stack: AsyncExitStack
 
-    async def start_worker(self, *arguments: str) -> Process:
+    async def start_worker(self, *arguments: str, **settings: str) -> Process:
         worker = await self._stack.enter_async_context(
-            program("workers", *arguments, **self._environment)
+            program("workers", *arguments, **{**self._environment, **settings})
         )
         self.workers.append(worker)
         return worker
@@ -107,7 +107,7 @@ async def stage(bench: Bench, limits: Limits, *exchange_options: str) -> AsyncIt
         database = await stack.enter_async_context(bench.database())
         await ConnectorRegistry(database).ensure(EXCHANGE, limits)
         exchange = await stack.enter_async_context(
-            program("collector.exchanges.simulated", "--port", "0", *exchange_options)
+            program("collector.simulated", "--port", "0", *exchange_options)
         )
         url = await exchange.address()
         status = await database.raw.client.admin.command("serverStatus")

@@ -1,7 +1,8 @@
-"""Tokens a second: the seed's two attempts, our statement, our limiter, the `limits` library.
+"""Tokens a second: two attempts on the client's clock, our statement, our limiter, the `limits`
+library.
 
-Budgets are so large that every token is granted; what a denial costs is measured apart, on a
-budget that is spent.
+Budgets are so large that every token is granted; what a denial costs is measured apart, on a budget
+that is spent.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
 
-from collector.connectors.window import MOST_BINS
+from collector.connectors.window import COARSE_BINS
 from tests.bench.harness import Bench, Figure, Samples, in_turn, ratio
 from tests.bench.tokens_limits import LIMITS
 from tests.bench.tokens_ours import COALESCED, ONE, OURS, PLENTY, SEED, make_connectors, spend
@@ -97,7 +98,7 @@ async def _denials(bench: Bench) -> Samples:
     """Answers a second when there is nothing to grant."""
     seconds, rounds = bench.pick(0.3, 0.1), bench.pick(5, 3)
     async with bench.database() as database, AsyncExitStack() as stack:
-        await make_connectors(database, limit=MOST_BINS // 2)
+        await make_connectors(database, limit=COARSE_BINS // 2)
         denied = {
             way: partial(
                 spend,

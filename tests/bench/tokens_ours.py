@@ -1,6 +1,6 @@
-"""Three ways of taking a token from a connector document: the seed's, our statement, our limiter.
+"""Three ways of taking a token from a connector document: two attempts, our statement, our limiter.
 
-Each opens to `acquire()`, which says whether there was a token.
+Each opens to `acquire()`, which returns whether there was a token.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from pymongo import ReturnDocument
 
 from collector.connectors.connector import Limits
-from collector.connectors.grant import Want, answer_projection, grant_filter, grant_pipeline
+from collector.connectors.grant import Ask, answer_projection, grant_filter, grant_pipeline
+from collector.connectors.grant_window import Want
 from collector.connectors.limiter import Limiter
 from collector.connectors.registry import ConnectorRegistry
-from collector.connectors.window import MOST_BINS
+from collector.connectors.window import COARSE_BINS
 from collector.errors import RateLimited
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ async def spend(acquire: Acquire, waiters: int, seconds: float, *, expected: boo
 
 @asynccontextmanager
 async def two_attempts(database: Database, exchange_id: str) -> AsyncIterator[Acquire]:
-    """Seed 004, section 4.2: reset and consume, else consume, else read; on the client's clock."""
+    """As first specified: reset and consume, else consume, else read; on the client's clock."""
     connectors = database.connectors
 
     async def acquire() -> bool:
@@ -93,7 +94,7 @@ async def one_command(database: Database, exchange_id: str) -> AsyncIterator[Acq
         nonce = uuid.uuid4().hex
         answer = await database.connectors.find_one_and_update(
             grant_filter(connector),
-            grant_pipeline(connector, [Want()], nonce, 0),
+            grant_pipeline(connector, Ask([Want()], nonce)),
             projection=answer_projection(nonce, 1),
             return_document=ReturnDocument.AFTER,
         )
@@ -122,7 +123,7 @@ OURS: dict[str, Opener] = {SEED: two_attempts, ONE: one_command, COALESCED: coal
 
 
 async def make_connectors(database: Database, limit: int) -> None:
-    """A connector for each way, named after it, with `MOST_BINS` tokens already used.
+    """A connector for each way, named after it, with `COARSE_BINS` tokens already used.
 
     Ours have them spread over every bin of the sliding window, as after a whole period of work.
     """
@@ -132,11 +133,11 @@ async def make_connectors(database: Database, limit: int) -> None:
         bin_ms = connector.all_windows[0].bin_ms
         now_ms = database.server_clock.now_ms()
         current = now_ms - now_ms % bin_ms
-        bins = [{"t": current - age * bin_ms, "n": 1} for age in range(MOST_BINS, 0, -1)]
+        bins = [{"t": current - age * bin_ms, "n": 1} for age in range(COARSE_BINS, 0, -1)]
         window = {"unit": "requests", "period_ms": PERIOD_MS, "t": current, "cur": 0}
-        window |= {"sum": MOST_BINS, "bins": bins}
+        window |= {"sum": COARSE_BINS, "bins": bins}
         fields = {
-            "rate_limit_usage": MOST_BINS,
+            "rate_limit_usage": COARSE_BINS,
             "rate_limit_window_start": now_ms,
             "rate_limit_reset_at": now_ms + PERIOD_MS,
         }

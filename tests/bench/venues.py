@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.acceptance.venue_budgets import WORKERS, budgets_used
 from tests.bench.harness import Figure
+from tests.support.venue_budgets import WORKERS, budgets_used
 
 if TYPE_CHECKING:
     from tests.bench.harness import Bench

@@ -21,7 +21,7 @@ from collector.jobs import settlement
 from collector.jobs.job import JobSpec
 from collector.jobs.leasing import Leasing
 from collector.jobs.queue import JobQueue
-from collector.settings import WorkerSettings
+from collector.settings_sections import WorkerSettings
 from tests.bench.harness import Bench, Figure, in_turn, percentile
 from tests.bench.working import working
 from workers.runtime import WorkerConfig

@@ -15,7 +15,7 @@ from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
 from collector.jobs.job import JobSpec
 from collector.jobs.queue import JobQueue
-from collector.jobs.schedule import Interval
+from collector.jobs.schedule import Every
 from collector.jobs.states import State
 from tests.bench.harness import Bench, Figure, percentile
 from tests.bench.working import working
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workers.job_run import JobRun
 
 EXCHANGE, TYPE = "bench", "bench"
-HOURLY = Interval(3_600_000)
+HOURLY = Every(3_600_000)
 P50_LIMIT_MS = 100
 
 

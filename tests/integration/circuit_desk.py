@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.clock import SystemClock
-from collector.connectors.circuit import CircuitSettings
+from collector.connectors.circuit.gate import CircuitSettings
 from collector.connectors.connector import Limits
-from collector.connectors.gate import ConnectorPermit, GatedExchange
 from collector.connectors.limiter import Limiter
+from collector.connectors.permit import ConnectorPermit
 from collector.connectors.registry import ConnectorRegistry
 from collector.errors import (
     RateLimited,
 )
-from collector.exchanges.quirks import quirks_for
-from collector.exchanges.registry import open_exchange
-from collector.exchanges.simulated.listing import listings
-from collector.exchanges.simulated.server import SimulatedExchange
+from collector.exchanges.registry import open_exchange, quirks_for
 from collector.mongo.client import Database
+from collector.simulated.listing import listings
+from collector.simulated.server import SimulatedExchange
+from tests.support.until import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -66,7 +65,7 @@ async def desk(uri: str, name: str, url: str, *, timeout_ms: int = 10_000) -> As
             EXCHANGE, permit, urls={EXCHANGE: url}, clock=SystemClock(), timeout_ms=timeout_ms
         )
         try:
-            yield Desk(limiter, GatedExchange(adapter, registry))
+            yield Desk(limiter, adapter)
         finally:
             await adapter.close()
 
@@ -105,10 +104,12 @@ async def denied(limiter: Limiter) -> RateLimited:
 
 async def probe_of(limiter: Limiter) -> str:
     """The probe, as soon as the place is free."""
-    async with asyncio.timeout(20):
-        while True:
-            with suppress(RateLimited):
-                token = await limiter.acquire(EXCHANGE)
-                assert token.probe is not None
-                return token.probe
-            await asyncio.sleep(0.02)
+
+    async def probe() -> str | None:
+        with suppress(RateLimited):
+            token = await limiter.acquire(EXCHANGE)
+            assert token.probe is not None
+            return token.probe
+        return None
+
+    return str(await until(probe, "the place of the probe is free"))

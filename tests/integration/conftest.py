@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.serving import fresh_database, serving
+from collector.connectors.connector import Connector
+from tests.support.datalayer_stage import stage  # noqa: F401 - a fixture
+from tests.support.fxcm.collecting import fx  # noqa: F401 - a fixture
+from tests.support.fxcm.fixtures import fxcm_python, fxcm_server  # noqa: F401 - fixtures
+from tests.support.local_api import fresh_database, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
     from collector.mongo.client import Database
-    from tests.integration.serving import Client
+    from tests.support.local_api import Client
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +41,13 @@ async def server(
     """An API on it, with an empty lake."""
     async with serving(served_database, tmp_path_factory.mktemp("lake")) as client:
         yield client
+
+
+@pytest.fixture
+def lasting_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens that a busy machine cannot be too slow for.
+
+    One that aged is bought again, and after a few of them the run ends and repeats its pages: a
+    test that counts requests or runs would count how busy the machine is.
+    """
+    monkeypatch.setattr(Connector, "token_life_ms", 600_000)

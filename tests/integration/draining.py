@@ -11,7 +11,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.integration.serving import Client
+    from tests.support.local_api import Client
 
 
 @dataclass(frozen=True)

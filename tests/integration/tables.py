@@ -11,7 +11,7 @@ import pyarrow.parquet
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.integration.serving import Client
+    from tests.support.local_api import Client
 
 
 async def both_tables(client: Client, url: str, asked: Mapping[str, str]) -> tuple[pa.Table, ...]:

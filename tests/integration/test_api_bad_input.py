@@ -11,12 +11,12 @@ from yarl import URL
 
 from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
-from tests.integration.serving import fresh_database, know_markets, serving
+from tests.support.local_api import fresh_database, know_markets, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.integration.serving import Client
+    from tests.support.local_api import Client
 
 CONNECTORS, JOBS, STREAMS = "/api/v1/connectors", "/api/v1/jobs", "/api/v1/streams"
 CANDLES, MARKETS = "/api/v1/candles", "/api/v1/markets"
@@ -31,6 +31,7 @@ BACKFILL = {**JOB, "type": "ohlcv_backfill"}
 STREAM = {"exchange_id": "simulated", "symbols": ["BTC/USDT"], "timeframes": ["1m"]}
 SERIES = {"exchange_id": "simulated", "symbol": "BTC/USDT", "timeframe": "1m"}
 MARKET = {"exchange_id": "simulated", "symbol": "BTC/USDT"}
+DATE = 1_735_689_600_000
 FUTURE = "2199-01-01"
 
 BODIES: list[tuple[str, dict[str, Any] | list[Any] | str, str]] = [
@@ -68,17 +69,21 @@ BODIES: list[tuple[str, dict[str, Any] | list[Any] | str, str]] = [
     (JOBS, {**JOB, "since": -1}, "since"),
     (JOBS, {**JOB, "since": 10**30}, "since"),
     (JOBS, {**JOB, "since": 1.5}, "since"),
+    (JOBS, {**JOB, "since": 0.5}, "since"),
+    (JOBS, {**JOB, "since": 1735689600000.5}, "since"),
     (JOBS, {**JOB, "since": True}, "since"),
     (JOBS, {**JOB, "since": "yesterday"}, "since"),
     (JOBS, {**JOB, "since": "2025"}, "since"),
+    (JOBS, {**JOB, "since": 5}, "since"),
+    (JOBS, {**JOB, "since": 20251301}, "since"),
     (JOBS, {**JOB, "since": "1735689600000"}, "since"),
     (JOBS, {**JOB, "since": "0001-01-01"}, "since"),
     (JOBS, {**JOB, "until": "2025-01-01"}, "until"),
     (JOBS, {**BACKFILL, "since": "2025-01-02", "until": "2025-01-01"}, "until"),
-    (JOBS, {**BACKFILL, "cursor": {"since_ms": 5, "until_ms": 4}}, "until"),
-    (JOBS, {**BACKFILL, "since": 1, "cursor": {"since_ms": 5}}, "cursor"),
+    (JOBS, {**BACKFILL, "cursor": {"since_ms": DATE, "until_ms": DATE - 1}}, "until"),
+    (JOBS, {**BACKFILL, "since": DATE, "cursor": {"since_ms": DATE}}, "cursor"),
     (JOBS, {**BACKFILL, "cursor": {"done": True}}, "cursor.done"),
-    (JOBS, {**JOB, "type": "gap_backfill", "since": 5}, "until"),
+    (JOBS, {**JOB, "type": "gap_backfill", "since": DATE}, "until"),
     (JOBS, {**JOB, "type": "markets_refresh"}, "symbol"),
     (JOBS, {**JOB, "priority": -1}, "priority"),
     (JOBS, {**JOB, "priority": 1001}, "priority"),

@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from collector.market import extra
 from collector.market.candles import CANDLE_SCHEMA, CandleBatch
 from collector.market.series import Series
 from collector.store.store import Store
 from tests.integration.draining import drained
-from tests.integration.serving import know_markets, serving
 from tests.integration.tables import both_tables
-from tests.store_bars import BTC, MINUTE, T0, at, bars, span
+from tests.support.bars import BTC, MINUTE, T0, at, bars, span
+from tests.support.local_api import know_markets, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.mongo.client import Database
-    from tests.integration.serving import Client
+    from tests.support.local_api import Client
 
 URL = "/api/v1/candles"
 ASKED = {"exchange_id": "binance", "symbol": "BTC/USDT", "timeframe": "1m"}
@@ -58,6 +59,25 @@ async def test_json_has_columns_and_rows(client: Client) -> None:
     assert (gap["is_gap"], gap["gap_reason"], gap["v"]) == (True, "no_trade", 0.0)
 
 
+async def test_further_columns_follow_the_public_ones(
+    client: Client, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extra, "EXTRA_COLUMNS", {"binance": ("ask_o",)})
+    sol = Series.of("binance", "SOL/USDT", "1m")
+    batch = bars({0: 5.0, 1: 6.0}).with_extra({"ask_o": np.array([5.5, np.nan])})
+    Store(root).append_page(sol, batch, span(0, 2), fence=1, known_at=1_000)
+    asked = {**ASKED, "symbol": "SOL/USDT"}
+    body = (await client.get(URL, params=asked)).body
+    assert body["columns"] == [*CANDLE_SCHEMA.names, "ask_o"]
+    assert [row[-1] for row in body["rows"]] == [5.5, None]
+    answer = await client.get(URL, params={**asked, "format": "csv"})
+    rows = list(csv.reader(io.StringIO(answer.body)))
+    assert [row[-1] for row in rows] == ["ask_o", "5.5", ""]
+    arrow, packed = await both_tables(client, URL, asked)
+    assert arrow.equals(packed)
+    assert arrow["ask_o"].to_pylist() == [5.5, None]
+
+
 async def test_csv_has_the_parquet_columns_as_header(client: Client) -> None:
     answer = await client.get(URL, params={**ASKED, "format": "csv", "gaps": "omit"})
     assert answer.headers["Content-Type"].startswith("text/csv")
@@ -82,21 +102,30 @@ async def test_ranges_are_epoch_ms_or_iso(client: Client, start: str, end: str) 
 
 
 async def test_as_of_tells_what_was_known(client: Client) -> None:
-    assert (await client.get(URL, params={**ASKED, "as_of": "10"})).body["rows"] == []
-    assert len((await client.get(URL, params={**ASKED, "as_of": "2000"})).body["rows"]) == 10
+    early = await client.get(URL, params={**ASKED, "as_of": "1970-01-01T00:00:00.010Z"})
+    assert early.body["rows"] == []
+    later = await client.get(URL, params={**ASKED, "as_of": "1970-01-01T00:00:02Z"})
+    assert len(later.body["rows"]) == 10
 
 
 async def test_a_series_without_bars_is_empty_and_an_unknown_one_is_refused(
     client: Client,
 ) -> None:
     asked = {**ASKED, "exchange_id": "bybit", "format": "csv"}
+    for symbol in ("BTC/USDT", "BTC/USDX"):
+        # Neither stored nor known to be listed: an empty answer would be a guess.
+        refused = await client.get(URL, params={**asked, "symbol": symbol})
+        assert (refused.status, refused.code) == (422, "unknown_symbol")
+    await know_markets(client.services.database, "bybit")
     assert (await client.get(URL, params=asked)).body == ",".join(CANDLE_SCHEMA.names) + "\n"
     empty = await client.get(URL, params={**asked, "format": "json"})
     assert empty.body == {"columns": CANDLE_SCHEMA.names, "rows": []}
-    await know_markets(client.services.database, "bybit")
     refused = await client.get(URL, params={**asked, "symbol": "BTC/USDX"})
     assert (refused.status, refused.code) == (422, "unknown_symbol")
     assert "BTC/USDT" in refused.body["errors"][0]["near"]
+    misspelt = await client.get(URL, params={**ASKED, "symbol": "BTC/USTD"})
+    assert (misspelt.status, misspelt.code) == (422, "unknown_symbol")
+    assert misspelt.body["errors"][0]["near"][0] == "BTC/USDT"
 
 
 @pytest.mark.parametrize(("form", "bars_asked"), [("csv", LONG_BARS), ("json", 200_000)])
@@ -131,3 +160,15 @@ async def test_a_damaged_file_is_a_problem_and_not_half_an_answer(
         answer = await client.get(URL, params=ASKED)
     assert (answer.status, answer.code) == (500, "store_error")
     assert str(tmp_path) not in str(answer.body)
+
+
+async def test_rows_are_limited_named_and_compressed(client: Client) -> None:
+    whole = await client.get(URL, params=ASKED, headers={"Accept-Encoding": "gzip"})
+    assert whole.headers["Content-Encoding"] == "gzip"
+    name = f"{ASKED['exchange_id']}-BTC-USDT-1m.json"
+    assert f'filename="{name}"' in whole.headers["Content-Disposition"]
+    few = await client.get(URL, params={**ASKED, "limit": "3"})
+    assert few.body["rows"] == whole.body["rows"][:3]
+    plain = await client.get(URL, params=ASKED, headers={"Accept-Encoding": "identity"})
+    assert "Content-Encoding" not in plain.headers
+    assert plain.body == whole.body

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from collector.jobs.job import EXCHANGE_DUTIES
-from tests.integration.serving import emptied, know_markets
+from collector.connectors.limiter import Limiter
+from collector.jobs import types
+from tests.support.local_api import emptied, know_markets
 
 if TYPE_CHECKING:
     from collector.mongo.client import Database
-    from tests.integration.serving import Client
+    from tests.support.local_api import Client
 
 URL = "/api/v1/connectors"
 
@@ -84,6 +85,55 @@ async def test_limits_change_and_what_is_left_out_stays(client: Client) -> None:
     assert (await client("PATCH", f"{URL}/simulated", {"rate_limit": None})).status == 422
 
 
+async def test_the_history_budget_of_fxcm_is_shown_and_changed(
+    client: Client, database: Database
+) -> None:
+    made = await client.post(URL, {"exchange_id": "fxcm"})
+    assert made.status == 201
+    assert made.body["spacing"] == {
+        "min_interval_ms": {"1m": 2500, "5m": 7000},
+        "priority_targets": ["EURUSD:1m", "EURUSD:5m", "XAUUSD:1m", "XAUUSD:5m"],
+        "min_interval_threshold": 0.45,
+        "warn_threshold": 0.7,
+        "critical_threshold": 0.9,
+    }
+    budget = made.body["history_budget"]
+    assert (budget["limit_60s"], budget["limit_3600s"], budget["calls_60s"]) == (120, 2400, 0)
+    assert (budget["throttle_state"], budget["next_slot_seconds"]) == ("ok", 0)
+    spacing = {"min_interval_ms": {"1m": 9000}, "priority_targets": ["GBP/USD:1m"]}
+    changes = {"spacing": spacing, "reserve_threshold": 0.8, "priority_reserve": 2}
+    changed = await client("PATCH", f"{URL}/fxcm", changes)
+    assert changed.status == 200
+    assert changed.body["spacing"]["min_interval_ms"] == {"1m": 9000}
+    assert changed.body["spacing"]["priority_targets"] == ["GBPUSD:1m"]
+    assert (changed.body["reserve_threshold"], changed.body["priority_reserve"]) == (0.8, 2)
+    async with Limiter(database) as limiter:
+        await limiter.acquire("fxcm", key="GBPUSD:1m")
+    shown = (await client.get(f"{URL}/fxcm")).body["history_budget"]
+    assert (shown["calls_60s"], shown["priority"]["calls_60s"]) == (1, 1)
+    whole = await client("PATCH", f"{URL}/fxcm", {"reserve_threshold": 1})
+    assert (whole.status, whole.body["reserve_threshold"]) == (200, 1.0)
+    for wrong in (
+        {"min_interval_ms": {"soon": 1}},
+        {"priority_targets": ["GBPUSD"]},
+        {"warn_threshold": False},
+        {"warn": 1},
+    ):
+        assert (await client("PATCH", f"{URL}/fxcm", {"spacing": wrong})).status == 422
+    off = await client("PATCH", f"{URL}/fxcm", {"spacing": None})
+    assert (off.body["spacing"], off.body["history_budget"]) == (None, None)
+
+
+async def test_a_block_is_lifted_by_whoever_may(client: Client) -> None:
+    await client.post(URL, {"exchange_id": "simulated"})
+    await client.services.registry.block("simulated", "418", for_ms=60_000)
+    assert (await client.get(f"{URL}/simulated")).body["blocked_reason"] == "418"
+    for _ in range(2):
+        lifted = await client.post(f"{URL}/simulated/unblock")
+        assert (lifted.status, lifted.body["blocked_until"]) == (200, None)
+    assert (await client.post(f"{URL}/kraken/unblock")).status == 404
+
+
 async def test_a_pause_ends_by_itself_or_by_a_resume(client: Client, database: Database) -> None:
     await client.post(URL, {"exchange_id": "simulated"})
     paused = await client.post(f"{URL}/simulated/pause")
@@ -95,7 +145,9 @@ async def test_a_pause_ends_by_itself_or_by_a_resume(client: Client, database: D
     past = {"$set": {"paused_until": 1}}
     await database.connectors.update_one({"exchange_id": "simulated"}, past)
     assert (await client.get(f"{URL}/simulated")).body["status"] == "active"
-    assert (await client.post(f"{URL}/simulated/pause", {"until": 1})).code == "in_the_past"
+    assert (
+        await client.post(f"{URL}/simulated/pause", {"until": 1_735_689_600})
+    ).code == "in_the_past"
 
 
 async def test_active_jobs_keep_a_connector_unless_it_cascades(
@@ -114,9 +166,28 @@ async def test_active_jobs_keep_a_connector_unless_it_cascades(
     assert (await client.post(URL, {"exchange_id": "simulated"})).status == 201
 
 
+async def test_a_connector_that_goes_amid_requests_leaves_no_active_job(
+    client: Client, database: Database
+) -> None:
+    await know_markets(database)
+    await client.post(URL, {"exchange_id": "simulated"})
+    job = {"exchange_id": "simulated", "type": "ohlcv_backfill", "symbol": "BTC/USDT"}
+    stream = {"exchange_id": "simulated", "symbols": ["ETH/USDT", "SOL/USDT"]}
+    requests = [
+        *(client.post("/api/v1/jobs", {**job, "timeframe": name}) for name in ("1m", "5m", "1h")),
+        client("DELETE", f"{URL}/simulated?cascade=true"),
+        *(client.post("/api/v1/streams", {**stream, "timeframes": [t]}) for t in ("1m", "1d")),
+        client.post(URL, {"exchange_id": "simulated"}),
+    ]
+    answers = await asyncio.gather(*requests)
+    assert {answer.status for answer in answers} <= {200, 201, 409, 422}
+    gone = (await client.get(f"{URL}/simulated")).status == 404
+    assert not gone or await database.jobs.count_documents({"status": "active"}) == 0
+
+
 async def test_its_own_duties_do_not_keep_a_connector(client: Client, database: Database) -> None:
     await client.post(URL, {"exchange_id": "simulated"})
-    assert await database.jobs.count_documents({"status": "active"}) == len(EXCHANGE_DUTIES)
+    assert await database.jobs.count_documents({"status": "active"}) == len(types.duties())
     assert (await client("DELETE", f"{URL}/simulated")).status == 200
     assert await database.jobs.count_documents({"status": "active"}) == 0
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,15 +13,14 @@ from collector.connectors.limiter import Limiter
 from collector.connectors.registry import ConnectorRegistry
 from collector.jobs.job import JobSpec
 from collector.jobs.queue import JobQueue
-from tests.integration.serving import emptied, serving
+from tests.support.local_api import emptied, serving
+from tests.support.server_events import listening, next_event
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import aiohttp
-
     from collector.mongo.client import Database
-    from tests.integration.serving import Client
+    from tests.support.local_api import Client
 
 
 @pytest.fixture
@@ -35,21 +33,6 @@ async def database(served_database: Database) -> Database:
 async def client(server: Client, database: Database) -> Client:
     await ConnectorRegistry(database).ensure("simulated", Limits(1000, 1000))
     return server
-
-
-async def next_event(response: aiohttp.ClientResponse) -> tuple[str, Any]:
-    """The next event, comments passed over."""
-    async with asyncio.timeout(10):
-        while not (line := await response.content.readline()).startswith(b"event: "):
-            assert line, "the stream ended"
-        data = await response.content.readline()
-    return line[7:].decode().strip(), json.loads(data.removeprefix(b"data: "))
-
-
-async def listening(response: aiohttp.ClientResponse) -> None:
-    assert response.headers["Content-Type"].startswith("text/event-stream")
-    async with asyncio.timeout(10):
-        assert await response.content.readline() == b": listening\n"
 
 
 async def test_every_listener_hears_of_jobs_and_connectors(
@@ -72,9 +55,15 @@ async def test_every_listener_hears_of_jobs_and_connectors(
 async def test_tokens_make_no_events(client: Client, database: Database) -> None:
     async with Limiter(database) as limiter, client.session.get("/api/v1/events") as response:
         await listening(response)
+        queue = JobQueue(database)
+        for symbol in ("A/USDT", "B/USDT"):
+            # What was changed before this test comes with the first of them at the latest.
+            await queue.add(JobSpec("simulated", "count", symbol=symbol))
+            while (await next_event(response))[1].get("symbol") != symbol:
+                pass
         for _ in range(5):
             await limiter.acquire("simulated", patience=1.0)
-        job, _ = await JobQueue(database).add(JobSpec("simulated", "count"))
+        job, _ = await queue.add(JobSpec("simulated", "count"))
         name, data = await next_event(response)
         assert (name, data["id"]) == ("job", str(job.id))
 
@@ -83,9 +72,9 @@ async def test_a_listener_that_falls_behind_is_let_go(monkeypatch: pytest.Monkey
     monkeypatch.setattr(feed, "MOST_HELD", 2)
     listener = feed.Listener()
     for key in ("a", "b", "b"):
-        listener.offer(feed.Event("job", key, b"{}"))
+        listener.offer(feed.ServerEvent("job", key, b"{}"))
     assert not listener.ended
-    listener.offer(feed.Event("job", "c", b"{}"))
+    listener.offer(feed.ServerEvent("job", "c", b"{}"))
     assert listener.ended
 
 

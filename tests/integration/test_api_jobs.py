@@ -8,18 +8,18 @@ import pytest
 
 from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
-from collector.exchanges.simulated.listing import listings
-from collector.exchanges.simulated.server import SimulatedExchange
 from collector.jobs.job import JobSpec
 from collector.jobs.queue import JobQueue
 from collector.jobs.runs import Run, RunHistory
-from tests.integration.serving import LISTED, emptied, know_markets, serving
+from collector.simulated.listing import listings
+from collector.simulated.server import SimulatedExchange
+from tests.support.local_api import LISTED, emptied, know_markets, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.mongo.client import Database
-    from tests.integration.serving import Client
+    from tests.support.local_api import Client
 
 URL = "/api/v1/jobs"
 BTC = {"exchange_id": "simulated", "symbol": "BTC/USDT", "timeframe": "1m"}
@@ -59,6 +59,36 @@ async def test_a_job_of_trades_is_about_a_symbol_and_no_timeframe(client: Client
         assert (refused.status, refused.code) == (422, code)
 
 
+@pytest.mark.parametrize("kind", ["stream", "job"])
+@pytest.mark.parametrize(
+    ("exchange_id", "symbol", "code", "words"),
+    [
+        ("bitflyer", "BTC/JPY", "no_bars", "serves no bars"),
+        ("binance", "BTC/USDT:USDT", "other_exchange", "are on binanceusdm"),
+        ("binance", "1h", "symbol_is_timeframe", "is a timeframe"),
+    ],
+)
+async def test_what_can_never_be_collected_is_refused(
+    client: Client,
+    database: Database,
+    kind: str,
+    exchange_id: str,
+    symbol: str,
+    code: str,
+    words: str,
+) -> None:
+    await ConnectorRegistry(database).ensure(exchange_id, Limits(1000, 1000))
+    asked = {"exchange_id": exchange_id}
+    if kind == "stream":
+        streams = {**asked, "symbols": [symbol], "timeframes": ["1m"]}
+        refused = await client.post("/api/v1/streams", streams)
+    else:
+        job = {**asked, "type": "ohlcv_backfill", "symbol": symbol, "timeframe": "1m"}
+        refused = await client.post(URL, job)
+    assert (refused.status, refused.code) == (422, code)
+    assert words in str(refused.body)
+
+
 async def test_a_snapshot_of_tickers_is_about_the_whole_exchange(client: Client) -> None:
     made = await client.post(URL, {"exchange_id": "simulated", "type": "tickers_snapshot"})
     assert made.status == 201, made.body
@@ -67,7 +97,7 @@ async def test_a_snapshot_of_tickers_is_about_the_whole_exchange(client: Client)
     assert (refused.status, refused.code) == (422, "not_allowed")
 
 
-async def test_a_job_looks_as_seed_004_says(client: Client) -> None:
+async def test_a_job_has_the_specified_form(client: Client) -> None:
     job = await make(client, schedule={"mode": "interval", "interval_ms": 60_000})
     assert job["schedule"] == {"mode": "interval", "interval_ms": 60_000}
     assert (job["status"], job["state"], job["priority"]) == ("active", "queued", 50)
@@ -248,3 +278,26 @@ async def test_markets_that_cannot_be_loaded_are_left_to_a_job(
 async def test_a_job_needs_a_connector(client: Client) -> None:
     answer = await client.post(URL, {**BTC, "exchange_id": "binance", "type": "ohlcv_backfill"})
     assert (answer.status, answer.code) == (422, "no_connector")
+
+
+async def test_an_earlier_since_extends_a_backfill_and_a_later_one_changes_nothing(
+    client: Client,
+) -> None:
+    made = await make(client, "ohlcv_backfill", since="2025-03-01")
+    assert made["requested_since"] == made["cursor"]["since_ms"]
+    asked = {**BTC, "type": "ohlcv_backfill"}
+    earlier = await client.post(URL, {**asked, "since": "2025-01-01"})
+    assert (earlier.status, earlier.body["id"]) == (200, made["id"])
+    assert earlier.body["requested_since"] == 1_735_689_600_000
+    later = await client.post(URL, {**asked, "since": "2025-02-01"})
+    assert later.body == earlier.body
+
+    streams = {"exchange_id": "simulated", "symbols": ["BTC/USDT"], "timeframes": ["1m"]}
+    answer = await client.post("/api/v1/streams", {**streams, "since": "2025-02-01"})
+    assert answer.body["notes"] == [
+        "simulated BTC/USDT 1m: its history begins at 2025-01-01 already;"
+        " a later one changes nothing"
+    ]
+    answer = await client.post("/api/v1/streams", {**streams, "since": "2024-06-01"})
+    assert "earlier history is fetched, from 2024-06-01 on" in answer.body["notes"][0]
+    assert (await client.post("/api/v1/streams", streams)).body["notes"] == []

@@ -9,12 +9,12 @@ import pytest
 from api.openapi import OF_A_CONNECTOR, OF_A_JOB
 from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
-from tests.integration.serving import LISTED, fresh_database, know_markets, serving
+from tests.support.local_api import LISTED, fresh_database, know_markets, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.integration.serving import Client
+    from tests.support.local_api import Client
 
 MADE = {
     "/api/v1/connectors": OF_A_CONNECTOR,

@@ -19,11 +19,16 @@ from api.app import all_routes
 from collector.connectors.connector import Limits
 from collector.connectors.limiter import Limiter
 from collector.connectors.registry import ConnectorRegistry
+from collector.history.terms import HistoryTerms
 from collector.jobs.job import Cursor, JobSpec
 from collector.jobs.queue import JobQueue
 from collector.keys import Role
 from collector.mongo.client import Database
-from tests.integration.serving import serving
+from collector.operations.bulk_jobs import VERBS as BULK_VERBS
+from migrations import runner
+from tests.support.history_trades import added, sale
+from tests.support.local_api import serving
+from tests.support.mongo_profile import profiled
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -61,7 +66,7 @@ async def test_a_lake_that_cannot_be_read_is_not_ready(database: Database, tmp_p
     place.write_text("a file where a folder should be")
     async with serving(database, place) as client:
         answer = await client.get("/readyz")
-        assert (answer.status, answer.body["parts"]["store"]) == (503, "store_error")
+        assert (answer.status, answer.body["parts"]["store"]) == (503, "store_unavailable")
         assert str(tmp_path) not in str(answer.body)
 
 
@@ -69,13 +74,19 @@ async def test_without_mongodb_every_route_says_503_and_when_to_come_back(tmp_pa
     body = {"exchange_id": "simulated"}
     job = {**body, "type": "ohlcv_backfill", "symbol": "BTC/USDT", "timeframe": "1m"}
     bodies = {
+        **{f"/api/v1/jobs/{verb}": {"filter": {"all": True}} for verb in BULK_VERBS},
         "/api/v1/connectors": body,
         "/api/v1/jobs": job,
         "/api/v1/streams": {**body, "symbols": ["BTC/USDT"], "timeframes": ["1m"]},
+        "/api/v1/history/{network}/events": {"events": [added("0x1", 0, sale(5)).document()]},
     }
     needs_none = {"/healthz", "/readyz", "/openapi.json"}
-    # What is in the files can be told without the database.
+    # What is in the files can be read without the database.
     needs_none |= {"/api/v1/coverage", "/api/v1/reports/missing", "/api/v1/reports/validation"}
+    needs_none |= {"/api/v1/quarantine"}
+    # What is wrong has to be known most of all when MongoDB is away.
+    needs_none |= {"/metrics", "/api/v1/troubles"}
+    needs_none |= {f"/api/v1/history/{name}" for name in ("market-rate", "volume", "candles")}
     exchange = "?exchange_id=simulated"
     queries = {
         "/api/v1/markets": exchange,
@@ -84,11 +95,11 @@ async def test_without_mongodb_every_route_says_503_and_when_to_come_back(tmp_pa
     }
     async with (
         Database(f"mongodb://127.0.0.1:{closed_port()}", "gone") as database,
-        serving(database, tmp_path) as client,
+        serving(database, tmp_path, history=HistoryTerms(("ton",))) as client,
     ):
 
         async def check(path: str, method: str) -> None:
-            url = path.format(exchange_id="simulated", job_id="0" * 24)
+            url = path.format(exchange_id="simulated", job_id="0" * 24, network="ton")
             url += queries.get(path, "")
             sent = bodies.get(path) if method == "POST" else {} if method[0] == "P" else None
             answer = await client(method, url, sent)
@@ -101,10 +112,20 @@ async def test_without_mongodb_every_route_says_503_and_when_to_come_back(tmp_pa
                     group.create_task(check(route.path, route.method))
             ready = group.create_task(client.get("/readyz"))
             alive = group.create_task(client.get("/healthz"))
+            scraped = group.create_task(client.get("/metrics"))
+            troubles = group.create_task(client.get("/api/v1/troubles"))
         assert alive.result().status == 200
         assert ready.result().status == 503
         assert ready.result().body["parts"]["mongodb"] == "database_unavailable"
         assert ready.result().body["parts"]["store"] == "ok"
+    assert scraped.result().status == 200
+    lines = scraped.result().body.splitlines()
+    assert "collector_mongodb_up 0.0" in lines
+    assert 'collector_trouble{exchange="",kind="mongodb"} 1.0' in lines
+    assert any(line.startswith("collector_database_outages_total") for line in lines)
+    assert troubles.result().status == 200
+    [trouble] = troubles.result().body["items"]
+    assert (trouble["kind"], trouble["exchange_id"], trouble["jobs"]) == ("mongodb", None, 0)
 
 
 async def test_metrics_tell_what_the_database_knows(database: Database, tmp_path: Path) -> None:
@@ -137,6 +158,25 @@ async def test_metrics_tell_what_the_database_knows(database: Database, tmp_path
     assert found["collector_banned_until", "binance"] == 0
     assert found["collector_banned_until", "simulated"] > now_ms / 1000
     assert found["collector_lag_bars", "binance", "1m"] == 5
+
+
+async def test_a_scrape_reads_one_job_an_exchange(empty_database: Database, tmp_path: Path) -> None:
+    await runner.up(empty_database)
+    await ConnectorRegistry(empty_database).ensure("binance", Limits(50, 60_000))
+    queue, now_ms = JobQueue(empty_database), await empty_database.now_ms()
+    fresh = Cursor(since_ms=now_ms - now_ms % 60_000)
+    for number in range(40):
+        symbol = f"C{number}/USDT"
+        await queue.add(JobSpec("binance", "ohlcv_incremental", symbol, "1m", cursor=fresh))
+    async with serving(empty_database, tmp_path) as client:
+        first = await client.get("/metrics")
+        async with profiled(empty_database) as seen:
+            second = await client.get("/metrics")
+    assert 'collector_jobs{exchange="binance",state="queued"} 40.0' in first.body
+    assert 'collector_jobs{exchange="binance",state="queued"} 40.0' in second.body
+    assert 'collector_lag_bars{exchange="binance",timeframe="1m"}' in second.body
+    assert sum(each["docsExamined"] for each in seen) <= 1
+    assert sum(each["keysExamined"] for each in seen) <= 12, "counted a moment ago"
 
 
 async def test_every_operation_is_described(database: Database, tmp_path: Path) -> None:

@@ -13,17 +13,19 @@ from prometheus_client import REGISTRY
 from api.app import Door
 from api.roles import guarded_routes
 from api.routes import ROUTERS, coverage
+from collector.jobs.job import Cursor, JobSpec
 from collector.keys import ApiKeys, Role
 from collector.market.series import Series
 from collector.store.store import Store
-from tests.integration.serving import serving
-from tests.store_bars import BTC, ETH, at, bars, flat, span
+from tests.support.bars import BTC, ETH, at, bars, flat, span
+from tests.support.local_api import serving
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.mongo.client import Database
-    from tests.integration.serving import Client
+    from collector.reports.expected import Expected
+    from tests.support.local_api import Client
 
 COVERAGE = "/api/v1/coverage"
 MISSING = "/api/v1/reports/missing"
@@ -51,22 +53,44 @@ async def test_coverage_of_one_series(client: Client) -> None:
     body = (await client.get(COVERAGE, params=ONE)).body
     assert body["next_cursor"] is None
     [item] = body["items"]
-    assert item.pop("lag_bars") > 0
+    late = item["lag_bars"]
+    assert late > 1_000_000, "nothing came since 2024 began"
+    share = item.pop("gaps_pct")
+    assert share == (5 + late) / (100 + late)
     assert item == {
         "exchange_id": "binance",
         "symbol": "BTC/USDT",
         "timeframe": "1m",
         "first_ts": at(0),
         "last_ts": at(99),
-        "expected": 100,
+        "expected": 100 + late,
         "present": 94,
+        "partial": 0,
         "no_trade": 1,
-        "missing": 5,
-        "longest_gap_bars": 5,
-        "gaps_pct": 0.05,
+        "missing": 5 + late,
+        "head_missing": 0,
+        "tail_missing": late,
+        "longest_gap_bars": late,
+        "lag_bars": late,
     }
     labels = {"exchange": "binance", "symbol": "BTC/USDT", "timeframe": "1m"}
-    assert REGISTRY.get_sample_value("collector_gap_ratio", labels) == 0.05
+    assert REGISTRY.get_sample_value("collector_gap_ratio", labels) == share
+
+
+async def test_the_calendar_begins_where_a_job_asked_and_ends_with_the_listing(
+    database: Database, root: Path
+) -> None:
+    cursor = Cursor(since_ms=at(-1440), until_ms=at(100))
+    spec = JobSpec("binance", "ohlcv_backfill", "BTC/USDT", "1m", cursor=cursor)
+    gone = {"exchange_id": "binance", "symbol": "ETH/USDT", "active": False}
+    await database.markets.insert_many([{**gone, "delisted_at": at(100)}])
+    async with serving(database, root) as client:
+        await client.services.queue.add(spec)
+        for url in (COVERAGE, MISSING, VALIDATION):
+            btc, eth = (await client.get(url, params={"timeframe": "1m"})).body["items"]
+            assert btc["head_missing"] == 1440
+            assert btc["expected"] == 1540 + btc["lag_bars"]
+            assert (eth["expected"], eth["tail_missing"], eth["lag_bars"]) == (60, 0, 0)
 
 
 @pytest.mark.parametrize("url", [COVERAGE, MISSING, VALIDATION])
@@ -88,28 +112,34 @@ async def test_lists_come_in_pages_and_in_order(client: Client, url: str) -> Non
 async def test_a_timeframe_that_is_not_stored_is_made_of_minutes(client: Client) -> None:
     body = (await client.get(COVERAGE, params={"timeframe": "1h"})).body
     found = {item["symbol"]: item["expected"] for item in body["items"]}
-    assert found == {"BTC/USDT": 1, "ETH/USDT": 1, "SOL/USDT": 1}
+    assert found.keys() == {"BTC/USDT", "ETH/USDT", "SOL/USDT"}
+    present = {item["symbol"]: item["present"] for item in body["items"]}
+    assert present == {"BTC/USDT": 1, "ETH/USDT": 1, "SOL/USDT": 1}
 
 
 async def test_missing_names_the_worst_and_what_to_do(client: Client) -> None:
     body = (await client.get(MISSING, params={"timeframe": "1m"})).body
     first, second = body["items"]
-    assert (first["symbol"], first["gaps_count"], first["gaps_pct"]) == ("BTC/USDT", 5, 0.05)
-    assert second["gaps_count"] == 0
-    assert body["summary"]["over_limit"] == ["binance BTC/USDT 1m"]
-    [problem] = body["summary"]["worst"]
+    assert (first["symbol"], first["gaps_count"]) == ("BTC/USDT", 5 + first["tail_missing"])
+    assert second["gaps_count"] == second["tail_missing"] > 0
+    assert body["summary"]["over_limit"] == ["binance BTC/USDT 1m", "binance ETH/USDT 1m"]
+    *tails, problem = body["summary"]["worst"]
+    assert [tail["ts_from"] for tail in tails] == [at(60), at(100)]
+    assert {tail["advice"] for tail in tails} == {"check_delisting_or_rename"}
     assert (problem["ts_from"], problem["bars"]) == (at(20), 5)
     assert problem["advice"] == "load_again"
-    assert len(body["summary"]["recommendations"]) == 1
+    assert len(body["summary"]["recommendations"]) == 3
 
 
 async def test_validation_says_which_checks_failed(client: Client) -> None:
     body = (await client.get(VALIDATION, params={"timeframe": "1m"})).body
     btc, eth = body["items"]
     assert [name for name, check in btc["checks"].items() if not check["ok"]] == ["calendar"]
-    assert btc["problem_intervals"] == [{"ts_from": at(20), "ts_to": at(25), "bars": 5}]
-    assert all(check["ok"] for check in eth["checks"].values())
-    assert body["summary"]["failed_checks"] == {"calendar": 1}
+    hole, tail = btc["problem_intervals"]
+    assert hole == {"ts_from": at(20), "ts_to": at(25), "bars": 5}
+    assert (tail["ts_from"], tail["bars"]) == (at(100), btc["tail_missing"])
+    assert [name for name, check in eth["checks"].items() if not check["ok"]] == ["calendar"]
+    assert body["summary"]["failed_checks"] == {"calendar": 2}
     assert body["build_signature"].startswith("collector/")
 
 
@@ -143,10 +173,10 @@ async def test_a_long_report_does_not_stop_the_loop(
     """Other requests are answered while a report waits for its disk."""
     reading, released = threading.Event(), threading.Event()
 
-    def slow(store: Store, series: Series) -> object:
+    def slow(store: Store, series: Series, expected: Expected) -> object:
         reading.set()
         assert released.wait(30)
-        return real(store, series)
+        return real(store, series, expected)
 
     real = coverage.coverage
     monkeypatch.setattr(coverage, "coverage", slow)

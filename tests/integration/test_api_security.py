@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from api.app import Door, all_routes, create_app
+from api.middleware import trace
 from api.middleware.authentication import WrongKeys
 from collector.clock import ManualClock
 from collector.keys import ApiKeys, Role
-from tests.integration.serving import fresh_database, serving
+from tests.support.local_api import fresh_database, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from api.roles import Guarded
-    from tests.integration.serving import Client
+    from tests.support.local_api import Client
 
 SECRETS = {role: f"the-{role.word}-key" for role in (Role.VIEWER, Role.OPERATOR, Role.ADMIN)}
 KEYS = ApiKeys.parse(
@@ -41,7 +43,7 @@ async def client(mongo_uri: str, tmp_path_factory: pytest.TempPathFactory) -> As
 
 
 def filled(route: Guarded) -> str:
-    return route.path.format(exchange_id="nosuch", job_id="0" * 24)
+    return route.path.format(exchange_id="nosuch", job_id="0" * 24, network="nosuch")
 
 
 def name(route: Guarded) -> str:
@@ -176,3 +178,15 @@ async def test_a_sane_request_id_is_kept_and_another_replaced(client: Client) ->
     for given in ("a b", "x" * 65, "<script>", ""):
         answer = await client.get("/healthz", headers={"X-Request-Id": given})
         assert answer.headers["X-Request-Id"] != given
+
+
+async def test_the_log_shows_the_role_and_the_name_of_the_key(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[dict[str, object]] = []
+    monkeypatch.setattr(trace, "_log", SimpleNamespace(info=lambda _, **line: lines.append(line)))
+    await client.get("/api/v1/jobs", key=SECRETS[Role.OPERATOR])
+    await client.get("/api/v1/jobs", key="wrong")
+    named = KEYS.entries[1].name
+    assert [(line["role"], line["key"]) for line in lines] == [("operator", named), (None, None)]
+    assert SECRETS[Role.OPERATOR] not in str(lines)

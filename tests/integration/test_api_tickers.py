@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from collector.connectors.ticker_board import TickerBoard
 from collector.exchanges.port import Ticker
+from collector.markets.tickers import TickerBoard
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.integration.serving import Client
+    from tests.support.local_api import Client
 
 URL = "/api/v1/tickers"
 TOLD = {

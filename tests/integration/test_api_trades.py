@@ -14,17 +14,18 @@ import pytest
 from collector.market.trade import Trade
 from collector.store import layout
 from collector.store.disk import LocalDisk
-from collector.store.trades import TRADE_SCHEMA, append_trades
+from collector.store.trade_rows import TRADE_SCHEMA
+from collector.store.trades import append_trades
 from tests.integration.draining import drained
-from tests.integration.serving import know_markets, serving
 from tests.integration.tables import both_tables
-from tests.store_bars import T0
+from tests.support.bars import T0
+from tests.support.local_api import know_markets, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.mongo.client import Database
-    from tests.integration.serving import Client
+    from tests.support.local_api import Client
 
 URL = "/api/v1/trades"
 ASKED = {"exchange_id": "binance", "symbol": "BTC/USDT"}
@@ -100,7 +101,7 @@ async def test_ranges_are_half_open_and_either_end_may_be_left_out(client: Clien
     assert await ids(client, end="2024-01-01T23:59:59.999Z") == ["9", "10"]
     assert await ids(client, start="2024-01-01", end="2024-01-03") == ["9", "10", "11"]
     assert await ids(client, start="2024-01-02", end="2024-01-03") == []
-    assert await ids(client, start=str(2**52 - 1)) == []
+    assert await ids(client, start="9999-12-31") == []
 
 
 async def test_a_market_without_trades_is_empty_and_an_unknown_one_is_refused(

@@ -26,8 +26,9 @@ from collector.market.series import Series
 from collector.market.trade import Trade
 from collector.store.store import Store
 from collector.store.trades import read_trades
-from tests.contract.ccxt_venue import Venue, serving
-from tests.contract.gate_tape import KEPT_MS, Tape, playing
+from tests.support.ccxt_venue import Venue, serving
+from tests.support.gate_tape import KEPT_MS, Tape, playing
+from tests.support.until import until_job
 from workers.job_run import JobRun
 from workers.main import all_handlers
 from workers.runtime import Worker, WorkerConfig
@@ -63,10 +64,7 @@ class Gate:
         return (await self.queue.add(JobSpec("gate", kind, cursor=cursor, **named)))[0]
 
     async def until(self, job: Job, satisfied: Callable[[Job], bool]) -> Job:
-        async with asyncio.timeout(60):
-            while not satisfied(found := await self.queue.get(job.id)):
-                await asyncio.sleep(0.02)
-        return found
+        return await until_job(self.queue, job, satisfied, 60)
 
     async def made(self, since_ms: int, until_ms: int, page: int = 0, **fields: Any) -> Job:
         cursor = Cursor(since_ms=since_ms, until_ms=until_ms, page=page)

@@ -8,10 +8,10 @@ import pytest
 
 from collector.backoff import Backoff
 from collector.connectors.connector import Limits
-from collector.exchanges.simulated.faults.answers import ServerError
 from collector.jobs.job import Cursor
 from collector.jobs.states import State, Status
-from tests.integration.collecting import DAY, MINUTE, Collecting, collecting
+from collector.simulated.faults.answers import ServerError
+from tests.support.local_collector import DAY, MINUTE, Collecting, collecting
 from workers.runtime import WorkerConfig
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ async def test_the_present_is_waited_for_and_not_asked_for_again_and_again(
         cursor = Cursor(since_ms=since, until_ms=since + HOUR)
         job = await c.job("ohlcv_from_trades", cursor=cursor)
         waiting = await c.until(
-            job, lambda job: "not settled" in (job.document["stats"]["last_error"] or "")
+            job, lambda job: "not completed" in (job.document["stats"]["last_error"] or "")
         )
         assert len(c.journal("/api/v3/aggTrades")) < 10
         assert waiting.cursor.since_ms > since

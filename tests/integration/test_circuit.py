@@ -9,17 +9,20 @@ import math
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from collector.connectors.circuit import CircuitSettings
-from collector.connectors.gate import ConnectorPermit
-from collector.connectors.limiter import Limiter, Token
+from collector.connectors.circuit.gate import CircuitSettings
+from collector.connectors.circuit.shared import SharedCircuit
+from collector.connectors.circuit.state import CircuitState, CircuitTransition
+from collector.connectors.limiter import Limiter
+from collector.connectors.permit import ConnectorPermit
 from collector.connectors.registry import ConnectorRegistry
+from collector.connectors.token import Token
 from collector.errors import (
     ExchangeUnavailable,
     RateLimited,
 )
 from collector.exchanges.port import Answer, Call
-from collector.exchanges.quirks import quirks_for
-from collector.exchanges.simulated.faults.catalogue import parse_faults
+from collector.exchanges.registry import quirks_for
+from collector.simulated.faults.catalogue import parse_faults
 from tests.integration.circuit_desk import (
     EXCHANGE,
     QUICK,
@@ -33,8 +36,9 @@ from tests.integration.circuit_desk import (
     trip,
     venue,
 )
-from tests.integration.circuit_witness import witnessed
-from tests.integration.serving import serving
+from tests.support.circuit_transitions import witnessed
+from tests.support.local_api import serving
+from tests.support.until import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,12 +73,9 @@ async def test_forty_percent_errors_in_front_of_two_workers(
         async with asyncio.TaskGroup() as group:
             for worker in (one, two, one, two):
                 group.create_task(keep_asking(worker))
-            async with asyncio.timeout(60):
-                while witness.states.count("TRIPPED") < 2:
-                    await asyncio.sleep(0.02)
-                exchange.faults.clear()
-                while witness.states[-1] != "OPEN":
-                    await asyncio.sleep(0.02)
+            await until(lambda: witness.states.count("TRIPPED") >= 2, "it trips twice", 60)
+            exchange.faults.clear()
+            await until(lambda: witness.states[-1] == "OPEN", "it opens", 60)
             stop.set()
         entries = exchange.journal.since()
 
@@ -147,14 +148,15 @@ async def test_a_hanging_probe_cannot_hold_the_gate(database: Database, mongo_ur
         await trip(database)
         exchange.faults.add(*parse_faults({"kind": "hang", "count": 1}))
         hanging = asyncio.create_task(one.ask())
-        async with asyncio.timeout(30):
-            while not exchange.journal.since():
-                await asyncio.sleep(0.01)
-            while True:
-                with suppress(RateLimited):
-                    await two.ask()
-                    break
-                await asyncio.sleep(0.02)
+
+        async def asked() -> bool:
+            with suppress(RateLimited):
+                await two.ask()
+                return True
+            return False
+
+        await until(exchange.journal.since, "the probe has arrived")
+        await until(asked, "another one may ask")
         assert not hanging.done()
         assert (await circuit_of(database))["state"] == "OPEN"
         hanging.cancel()
@@ -196,7 +198,7 @@ async def test_a_probe_that_could_not_leave_in_time_is_sent_with_the_next_token(
         call = Call(EXCHANGE, "klines")
         await permit.before(call)
         await permit.before(call)  # any other request is refused while a probe is on its way
-        await permit.after(Answer(call, 200, {}, 0.1, "good"))
+        await permit.after(Answer(call, "2xx", 0.1, health="good"))
     assert (await circuit_of(database))["probe"] is None
 
 
@@ -256,3 +258,28 @@ async def test_changing_settings_keeps_the_state(database: Database) -> None:
     circuit = await circuit_of(database)
     assert (circuit["state"], circuit["settings"]["circuit_window_sec"]) == ("TRIPPED", 60)
     assert circuit["settings"]["circuit_min_events"] == 20
+
+
+async def test_a_worker_reports_as_often_as_the_settings_of_the_gate_say(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Settings of the connector's document reach the gate of every process."""
+    caplog.set_level(logging.INFO, logger="collector.circuit")
+    settings = CircuitSettings(
+        circuit_min_events=2,
+        circuit_min_closed_sec=1,
+        circuit_half_open_probe=1,
+        max_log_lines_per_sec=1,
+    )
+    await make(database, settings)
+    shared = SharedCircuit(database.connectors, EXCHANGE, database.server_clock)
+    await shared.note("good")
+    await shared.close()  # writes, and reads the settings
+    await shared.note("bad")
+    assert (await circuit_of(database))["state"] == "TRIPPED"
+    changes = [CircuitTransition(CircuitState.OPEN, CircuitState.TRIPPED, 0.5, 300, 7)] * 3
+    for change in changes:
+        shared._telemetry.changed(change)
+    lines = [each for each in caplog.records if " now=7" in each.getMessage()]
+    assert len(lines) == 1, "one line a second, as the connector says"
+    await shared.close()

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collector.connectors.circuit import CircuitSettings
+from collector.connectors.circuit.gate import CircuitSettings
 from collector.connectors.limiter import Limiter
 from collector.errors import (
     CollectorError,
     DatabaseUnavailable,
 )
-from collector.exchanges.simulated.faults.catalogue import parse_faults
+from collector.simulated.faults.catalogue import parse_faults
 from tests.integration.circuit_desk import (
     EXCHANGE,
     circuit_of,
@@ -22,6 +22,7 @@ from tests.integration.circuit_desk import (
     make,
     venue,
 )
+from tests.support.until import until
 
 if TYPE_CHECKING:
     from collector.mongo.client import Database
@@ -63,9 +64,7 @@ async def test_a_request_we_gave_up_ourselves_does_not_count(
         exchange.faults.add(*parse_faults({"kind": "hang"}))
         async with desk(mongo_uri, database.raw.name, exchange.url) as one:
             asking = asyncio.create_task(one.ask())
-            async with asyncio.timeout(20):
-                while not exchange.journal.since():
-                    await asyncio.sleep(0.01)
+            await until(exchange.journal.since, "the request has arrived")
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
     assert not (await circuit_of(database)).get("bins")
@@ -109,6 +108,8 @@ async def test_outcomes_wait_out_an_outage(
         for _ in range(20):
             await limiter.circuit(EXCHANGE).note("bad")
         away = False
-        async with asyncio.timeout(10):
-            while (await circuit_of(database)).get("state") != "TRIPPED":
-                await asyncio.sleep(0.02)
+
+        async def tripped() -> bool:
+            return (await circuit_of(database)).get("state") == "TRIPPED"
+
+        await until(tripped, "the gate trips")

@@ -1,61 +1,66 @@
-"""The command line as a script sees it: real processes, exit codes, JSON on standard output."""
+"""The command line as a script sees it: exit codes, JSON on standard output, errors as one line."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from collector.connectors.market_book import MarketBook
-from collector.connectors.ticker_board import TickerBoard
 from collector.exchanges.port import Market, Markets, Ticker
-from collector.jobs.job import EXCHANGE_DUTIES
+from collector.jobs import settlement, types
+from collector.jobs.leasing import Leasing
+from collector.jobs.live_workers import LiveWorkers
+from collector.markets.book import MarketBook
+from collector.markets.tickers import TickerBoard
 from collector.mongo.embedded import EmbeddedMongo
 from collector.mongo.home import announced_uri
-from tests.integration.serving import know_markets
-from tests.integration.verbs import Ended
+from tests.support.local_api import know_markets
+from tests.support.verbs import run_here, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from collector.mongo.client import Database
+    from tests.support.verbs import Ended
 
     Cli = Callable[[str], Awaitable[Ended]]
 
-DUTIES = len(EXCHANGE_DUTIES)
-
-
-async def collector(*arguments: str, cwd: Path, **environment: str) -> Ended:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",
-        "-m",
-        "collector.cli",
-        *arguments,
-        cwd=cwd,
-        env={**os.environ, "COLLECTOR_HOME": str(cwd), **environment},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await process.communicate()
-    assert process.returncode is not None
-    return Ended(process.returncode, out.decode(), err.decode())
+DUTIES = len(types.duties())
+CLI = ("collector.cli",)
+ADD = (*CLI, "connector", "add", "simulated", "--json")
 
 
 @pytest.fixture
-def cli(database: Database, mongo_uri: str, tmp_path: Path) -> Cli:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where verbs of this process keep everything, and where they run."""
+    monkeypatch.setenv("COLLECTOR_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def cli(database: Database, mongo_uri: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """`await cli("job list --json")` on this test's own database."""
-    where = {"COLLECTOR_MONGO_URI": mongo_uri, "COLLECTOR_MONGO_DB": database.raw.name}
+    monkeypatch.setenv("COLLECTOR_MONGO_URI", mongo_uri)
+    monkeypatch.setenv("COLLECTOR_MONGO_DB", database.raw.name)
+    return lambda line: run_here(*line.split())
 
-    async def run(line: str) -> Ended:
-        return await collector(*line.split(), cwd=tmp_path, **where)
 
-    return run
+async def test_as_a_process_it_answers_on_standard_output_and_with_an_exit_code(
+    database: Database, mongo_uri: str, tmp_path: Path
+) -> None:
+    env = {
+        "COLLECTOR_HOME": str(tmp_path),
+        "COLLECTOR_MONGO_URI": mongo_uri,
+        "COLLECTOR_MONGO_DB": database.raw.name,
+    }
+    added = await run_program(*ADD, cwd=tmp_path, env=env)
+    assert (added.facts["created"], added.err) == (True, "")
+    again = await run_program(*CLI, "connector", "show", "simulatde", cwd=tmp_path, env=env)
+    assert (again.code, again.out) == (3, "")
+    assert again.err.startswith("E_API: there is no connector 'simulatde'")
 
 
 async def test_a_connector_from_add_to_remove(cli: Cli) -> None:
@@ -73,6 +78,7 @@ async def test_a_connector_from_add_to_remove(cli: Cli) -> None:
     assert paused["stopped"]["until"] == paused["paused_until"]
     assert "paused, ends in" in (await cli("connector show simulated")).out
     assert (await cli("connector resume simulated --json")).facts["status"] == "active"
+    assert "simulated was not blocked" in (await cli("connector unblock simulated")).out
     # Its own duties do not stand in the way.
     removed = (await cli("connector remove simulated --json")).facts
     assert (removed["status"], removed["jobs_removed"]) == ("deleted", DUTIES)
@@ -136,24 +142,62 @@ async def test_one_job_by_hand_and_what_is_refused(cli: Cli, database: Database)
         ("ohlcv_backfill --symbol BTC/USDT --timeframe 7m", "has no timeframe '7m'"),
         (f"ohlcv_backfill {series} --since 2099-01-01", "is in the future"),
     ]
-    endings = await asyncio.gather(*(cli(f"job add simulated {line}") for line, _ in wrong))
-    for ended, (_, words) in zip(endings, wrong, strict=True):
+    for line, words in wrong:
+        ended = await cli(f"job add simulated {line}")
         assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
         assert ended.err.startswith("E_USAGE: ")
         assert words in ended.err
 
 
+async def test_add_refuses_what_can_never_be_collected(cli: Cli, database: Database) -> None:
+    wrong = [
+        ("bitflyer BTC/JPY", "bitflyer serves no bars; a job of type ohlcv_from_trades"),
+        ("binance BTC/USDT:USDT", "such markets are on binanceusdm"),
+        ("binance 1h", "'1h' is a timeframe, not a market"),
+    ]
+    for line, words in wrong:
+        ended = await cli(f"add {line}")
+        assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+        assert ended.err.startswith("E_USAGE: ")
+        assert words in ended.err
+    assert await database.connectors.count_documents({}) == 0
+
+
 async def test_status_and_empty_states(cli: Cli) -> None:
-    nothing, jobs = await asyncio.gather(cli("status"), cli("job list"))
+    nothing, jobs = await cli("status"), await cli("job list")
     assert "no connectors yet: collector connector add binance" in nothing.out
     assert "workers: none alive" in nothing.out
     assert jobs.out == "no jobs yet: collector add binance BTC/USDT\n"
     await cli("add simulated BTC/USDT")
-    facts = (await cli("status --json")).facts
+    ended = await cli("status --json")
+    facts = json.loads(ended.out)
+    assert (ended.code, [each["kind"] for each in facts["troubles"]]) == (1, ["no_worker"])
     assert facts["jobs"] == {"queued": 2 + DUTIES}
     assert facts["connectors"][0]["lag"] == {"bars": 0, "timeframe": "1m"}
     assert facts["backfills"]["jobs"] == 1
     assert facts["workers"] == []
+    in_words = await cli("status")
+    assert in_words.code == 1
+    assert in_words.out.startswith("1 trouble:\n  ! no worker")
+    assert "collector worker" in in_words.out.splitlines()[1]
+
+
+async def test_status_exits_with_0_when_all_is_well(cli: Cli, database: Database) -> None:
+    await cli("add simulated BTC/USDT")
+    await LiveWorkers(database).be_seen("ann", {"host": "here", "pid": 1})
+    ended = await cli("status --json")
+    assert (ended.code, json.loads(ended.out)["troubles"]) == (0, [])
+
+
+async def test_the_list_of_jobs_has_their_reasons(cli: Cli, database: Database) -> None:
+    await cli("add simulated BTC/USDT")
+    leasing = Leasing(database, "ann")
+    for lease in await leasing.claim("simulated", 2):
+        await leasing.settle(lease, settlement.fail(lease.job, "no such market", "bad_request"))
+    listed = await cli("job list --state failed")
+    heading, *rows = listed.out.splitlines()
+    assert heading.split()[-1] == "reason"
+    assert [row.rstrip().endswith("no such market") for row in rows] == [True, True]
 
 
 async def test_tickers_by_the_page_and_what_to_do_without_any(cli: Cli, database: Database) -> None:
@@ -183,27 +227,44 @@ async def test_tickers_by_the_page_and_what_to_do_without_any(cli: Cli, database
     assert shown.out.splitlines()[1].split()[:5] == ["ETH/USDT", "1,234.5", "-", "1,235", "10"]
     wrong = await cli("tickers simulated ETH/USTD")
     assert (wrong.code, wrong.out) == (3, "")
-    assert wrong.err.startswith("E_API: simulated told no ticker of 'ETH/USTD'; did you mean ETH/")
+    assert wrong.err.startswith("E_API: simulated sent no ticker of 'ETH/USTD'; did you mean ETH/")
 
 
-async def test_a_database_of_ones_own_must_be_migrated(
-    empty_database: Database, mongo_uri: str, database_name: str, tmp_path: Path
-) -> None:
-    where = {"COLLECTOR_MONGO_DB": database_name}
-    unprepared = await collector("status", cwd=tmp_path, COLLECTOR_MONGO_URI=mongo_uri, **where)
+async def test_a_database_of_ones_own_must_be_migrated(cli: Cli, empty_database: Database) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLLECTOR_MONGO_DB", empty_database.raw.name)
+        unprepared = await cli("status")
     assert (unprepared.code, unprepared.out) == (8, "")
     assert unprepared.err.startswith("E_CONFIG: ")
     assert "collector migrate up" in unprepared.err
-    away = "mongodb://127.0.0.1:1/?directConnection=true"
-    unreachable = await collector("status", cwd=tmp_path, COLLECTOR_MONGO_URI=away)
+
+
+async def test_a_database_that_is_away_is_one_line(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLLECTOR_MONGO_URI", "mongodb://127.0.0.1:1/?directConnection=true")
+    unreachable = await run_here("status")
     assert (unreachable.code, unreachable.err.count("\n")) == (3, 1)
     assert unreachable.err.startswith("E_API: MongoDB cannot be reached")
 
 
+@pytest.mark.parametrize("verb", ["status", "migrate up"])
+async def test_an_address_that_is_none_is_one_line_without_its_password(
+    verb: str, tmp_path: Path
+) -> None:
+    wrong = "mongodb://collector:se/cret@127.0.0.1/?replicaSet=rs0"
+    env = {"COLLECTOR_HOME": str(tmp_path), "COLLECTOR_MONGO_URI": wrong}
+    ended = await run_program(*CLI, *verb.split(), cwd=tmp_path, env=env)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (8, "", 1)
+    assert ended.err.startswith("E_CONFIG: mongo_uri is not the address of a MongoDB")
+    assert "cret" not in ended.err
+
+
 async def test_the_embedded_one_is_started_and_prepared_or_joined(tmp_path: Path) -> None:
-    made = await collector("connector", "add", "simulated", "--json", cwd=tmp_path)
+    env = {"COLLECTOR_HOME": str(tmp_path)}
+    made = await run_program(*ADD, cwd=tmp_path, env=env)
     assert made.facts["created"] is True
     assert announced_uri(tmp_path) is None
     async with await EmbeddedMongo.start(tmp_path, purpose="somebody else"):
-        listed = await collector("connector", "list", "--json", cwd=tmp_path)
+        listed = await run_program(*CLI, "connector", "list", "--json", cwd=tmp_path, env=env)
     assert [each["exchange_id"] for each in listed.facts["items"]] == ["simulated"]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from collector.backoff import Backoff
-from collector.exchanges.simulated.faults.answers import ServerError
 from collector.jobs.job import Cursor
 from collector.jobs.states import State, Status
-from tests.integration.collecting import DAY, collecting
+from collector.simulated.faults.answers import ServerError
+from tests.support.local_collector import DAY, collecting
 from workers.runtime import WorkerConfig
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What `collector migrate up` makes of the settings file, and what it leaves alone."""
+"""What `collector apply` makes of the settings file at first, and what a file may say."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from collector.connectors.circuit import DEFAULTS
+from collector.connectors.circuit.gate import DEFAULTS
 from collector.connectors.registry import ConnectorRegistry
 from collector.errors import ConfigError
-from collector.jobs.job import EXCHANGE_DUTIES
+from collector.jobs import types
 from collector.jobs.queue import JobQueue
-from collector.settings import ExchangeSettings, Settings, load
-from migrations.configured import apply_settings
+from collector.operations import connected_jobs
+from collector.operations.applied_settings import apply_settings
+from collector.settings import Settings, load
+from collector.settings_sections import ExchangeSettings
 
 if TYPE_CHECKING:
     from collector.mongo.client import Database
@@ -40,7 +42,7 @@ async def test_an_exchange_gets_its_limits_and_its_gates_settings(
     database: Database, tmp_path: Path
 ) -> None:
     made = await apply_settings(database, configured(tmp_path))
-    assert sorted(made.connectors) == ["bybit", "kraken"]
+    assert sorted(made.connectors_made) == ["bybit", "kraken"]
     limits = (await ConnectorRegistry(database).get("kraken")).limits
     assert (limits.rate_limit, limits.rate_limit_period_ms) == (7, 1_000)
     assert limits.max_concurrent_jobs == 3
@@ -56,12 +58,25 @@ async def test_a_stream_becomes_jobs_and_the_second_time_nothing_is_new(
     await apply_settings(database, configured(tmp_path))
     jobs = await JobQueue(database).find({"exchange_id": "bybit"}, limit=50)
     assert sorted(job.type for job in jobs) == sorted(
-        ["ohlcv_incremental", "ohlcv_backfill", *EXCHANGE_DUTIES]
+        ["ohlcv_incremental", "ohlcv_backfill", *types.duties()]
     )
-    await ConnectorRegistry(database).change_limits("kraken", {"rate_limit": 9})
     again = await apply_settings(database, configured(tmp_path))
-    assert (again.connectors, again.jobs) == ((), ())
-    assert (await ConnectorRegistry(database).get("kraken")).limits.rate_limit == 9
+    assert again.changes == []
+
+
+async def test_live_prices_are_a_job_where_they_are_enabled(
+    database: Database, tmp_path: Path
+) -> None:
+    path = tmp_path / "collector.yaml"
+    path.write_text(
+        "exchanges: {simulated: {price_stream: {enabled: true}}, "
+        "kraken: {price_stream: {enabled: false}}}\n"
+    )
+    await apply_settings(database, load(path))
+    (job,) = await JobQueue(database).find({"type": types.PRICE_STREAM.name})
+    assert job.exchange_id == "simulated"
+    gone, with_it = await connected_jobs.remove_connector(database, "simulated")
+    assert (gone.status, with_it) == ("deleted", len(types.duties()) + 1)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pymongo.errors import DuplicateKeyError
@@ -11,8 +11,7 @@ from pymongo.errors import DuplicateKeyError
 from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
 from collector.errors import NotFound
-from collector.jobs.job import JobSpec
-from collector.jobs.queue import JobQueue
+from collector.operations import connected_jobs
 
 if TYPE_CHECKING:
     from collector.mongo.client import Database
@@ -55,6 +54,25 @@ async def test_ensuring_twice_returns_the_first_unchanged(registry: ConnectorReg
     assert again.document == first.document
 
 
+async def test_a_connector_that_is_deleted_the_next_moment_was_made_all_the_same(
+    database: Database, registry: ConnectorRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upsert = database.connectors.find_one_and_update
+
+    async def upsert_and_lose(*args: Any, **options: Any) -> Any:
+        document = await upsert(*args, **options)
+        await database.connectors.update_one({}, {"$set": {"status": "deleted"}})
+        return document
+
+    monkeypatch.setattr(database.connectors, "find_one_and_update", upsert_and_lose)
+    connector, made = await registry.ensure("binance", LIMITS)
+    assert made
+    assert connector.status == "active"
+    again, made_again = await registry.ensure("binance", LIMITS)
+    assert made_again
+    assert again.document["creation_date"] == connector.document["creation_date"]
+
+
 async def test_two_hundred_at_once_make_one(
     database: Database, registry: ConnectorRegistry
 ) -> None:
@@ -70,27 +88,14 @@ async def test_the_database_itself_refuses_a_second_one(database: Database) -> N
 
 
 async def test_a_deleted_connector_starts_over_but_its_ban_stays(
-    registry: ConnectorRegistry,
+    database: Database, registry: ConnectorRegistry
 ) -> None:
     await registry.ensure("binance", LIMITS)
     banned = await registry.block("binance", "418", for_ms=60_000)
-    await registry.remove("binance")
+    await connected_jobs.remove_connector(database, "binance")
     with pytest.raises(NotFound):
         await registry.get("binance")
     reborn, made = await registry.ensure("binance", Limits(5, 100))
     assert made
     assert reborn.limits.rate_limit == 5
     assert reborn.document["blocked_until"] == banned.document["blocked_until"]
-
-
-async def test_job_counts_are_counted_not_carried(
-    database: Database, registry: ConnectorRegistry
-) -> None:
-    await registry.ensure("binance", LIMITS)
-    queue = JobQueue(database)
-    jobs = [(await queue.add(JobSpec("binance", "count", symbol=str(n))))[0] for n in range(5)]
-    await queue.pause(jobs[0].id)
-    await queue.delete(jobs[1].id)
-    connector = await registry.update_job_counts("binance")
-    assert connector.document["jobs_count"] == 4
-    assert connector.document["active_jobs_count"] == 3

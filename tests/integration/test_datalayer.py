@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import csv
-import io
 import json
-import os
-import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,76 +13,21 @@ import pytest
 from prometheus_client import REGISTRY
 
 import datalayer
-from collector import logs
-from collector.cli.datalayer import app
-from collector.cli.main import run
 from collector.clock import SystemClock
-from collector.exchanges.simulated.faults.catalogue import parse_faults
-from collector.exchanges.simulated.listing import listings
-from collector.exchanges.simulated.server import SimulatedExchange
 from collector.market.candles import CandleBatch
 from collector.market.interval import Interval
 from collector.market.series import Series
 from collector.mongo.home import announced_uri
-from tests.integration.collecting import DAY, MINUTE, Collecting, collecting
-from tests.integration.verbs import Ended
-from tests.store_bars import flat, span
+from collector.simulated.faults.catalogue import parse_faults
+from collector.simulated.listing import listings
+from collector.simulated.server import SimulatedExchange
+from tests.support.bars import at, flat, span
+from tests.support.datalayer_stage import BTC, DAYS, Stage
+from tests.support.local_collector import DAY, MINUTE
+from tests.support.verbs import run_program
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
-
-    from collector.mongo.client import Database
-
-DAYS = 3
-BTC = Series.of("simulated", "BTC/USDT", "1m")
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A simulated exchange of three days, a worker, and verbs that run beside it."""
-
-    collecting: Collecting
-    root: Path
-
-    async def run(self, line: str) -> Ended:
-        """In this process: a new one takes a second to import what is here already."""
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = await asyncio.to_thread(run, line.split(), app)
-        return Ended(code, out.getvalue(), err.getvalue())
-
-    def klines(self) -> int:
-        return len(self.collecting.journal())
-
-    def day(self, number: int) -> str:
-        return str(self.first_ms + number * DAY)
-
-    @property
-    def first_ms(self) -> int:
-        return self.collecting.first_ms
-
-    def keep(self, batch: CandleBatch, stretch: Interval) -> None:
-        self.collecting.store.append_page(BTC, batch, stretch, fence=1, known_at=1_000)
-
-
-@pytest.fixture
-async def stage(
-    database: Database, mongo_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Stage]:
-    async with collecting(database, tmp_path / "data", days=DAYS) as collector:
-        for name, value in {
-            "HOME": str(tmp_path),
-            "MONGO_URI": mongo_uri,
-            "MONGO_DB": database.raw.name,
-            "EXCHANGE_URLS": json.dumps({"simulated": collector.exchange.url}),
-            "API__ADAPTER": "simulated",
-        }.items():
-            monkeypatch.setenv(f"COLLECTOR_{name}", value)
-        monkeypatch.chdir(tmp_path)
-        yield Stage(collector, tmp_path)
-    # A verb sends logs to where standard error was while it ran.
-    logs.configure("CRITICAL", "json")
 
 
 async def test_backfill_resample_validate_and_report(stage: Stage) -> None:
@@ -167,6 +108,64 @@ async def test_history_is_extended_and_mended(stage: Stage) -> None:
     assert f"collector job resume {job.id}" in refused.err
 
 
+async def test_what_was_asked_for_and_is_lost_is_told(stage: Stage) -> None:
+    """The first two days are lost; the job that fetched them remembers where it began."""
+    await stage.run(f"backfill --symbols BTCUSDT --since {stage.day(0)} --json")
+    [job] = await stage.collecting.queue.find({"type": "ohlcv_incremental"})
+    await stage.collecting.queue.pause(job.id)
+    store = stage.collecting.store
+    end_ms = store.cursor(BTC).until_ms
+    rest = Interval(stage.first_ms + 2 * DAY, end_ms)
+    kept = CandleBatch.from_arrow(store.rows(BTC, rest.from_ms, rest.to_ms))
+    for path in stage.root.joinpath("data").rglob("*.parquet"):
+        path.unlink()
+    stage.keep(kept, rest)
+    reported = await stage.run("missing-report --symbols BTCUSDT --tfs 1m,5m --json")
+    assert reported.code == 10
+    assert "at its head) and 1 more series" in reported.err.splitlines()[-1]
+    minutes, fives = json.loads(reported.out)["rows"]
+    assert (minutes["ts_from"], minutes["head_missing"]) == (stage.first_ms, 2 * 1440)
+    assert fives["head_missing"] == 2 * 288
+    checked = await stage.run("validate --symbols BTCUSDT --tfs 1m --samples 0 --json")
+    assert checked.code == 10
+    [series] = json.loads(checked.out)["series"]
+    assert (series["head_missing"], series["rows"] < series["expected"]) == (2 * 1440, True)
+
+
+async def test_without_a_database_calendars_begin_where_files_do(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.keep(flat(0, 5), span(0, 5))
+    # One that nobody has migrated, and then none at all.
+    monkeypatch.setenv("COLLECTOR_MONGO_DB", "nobodys")
+    for _ in range(2):
+        reported = await stage.run("missing-report --symbols BTCUSDT --tfs 1m --json")
+        assert reported.code == 10
+        assert "calendars begin where files do" in reported.err
+        [row] = json.loads(reported.out)["rows"]
+        assert (row["ts_from"], row["head_missing"]) == (at(0), 0)
+        monkeypatch.delenv("COLLECTOR_MONGO_URI", raising=False)
+
+
+async def test_a_delisted_symbol_does_not_keep_others_from_being_checked(stage: Stage) -> None:
+    """The exchange knows nothing of GONE/USDT any more."""
+    await stage.run(f"backfill --symbols BTCUSDT --since {stage.day(2)} --json")
+    gone = Series.of("simulated", "GONE/USDT", "1m")
+    stage.collecting.store.append_page(gone, flat(0, 30), span(0, 30), fence=1, known_at=1_000)
+    unknown = await stage.run("validate --symbols ALL --tfs 1m --json")
+    assert unknown.code == 3, "nobody said that it was delisted"
+    market = {"exchange_id": "simulated", "symbol": "GONE/USDT", "active": False}
+    database = stage.collecting.database
+    await database.markets.insert_many([{**market, "delisted_at": at(30)}])
+    checked = (await stage.run("validate --symbols ALL --tfs 1m --json")).facts
+    btc, gone_series = checked["series"]
+    assert btc["checks"]["source"] == {"ok": True, "count": 0, "examples": []}
+    source = gone_series["checks"]["source"]
+    assert source["ok"] is True
+    assert "GONE/USDT" in source["examples"][0]["delisted"]
+    assert checked["summary"]["ok"] is True
+
+
 async def test_what_the_exchange_says_otherwise_is_found(stage: Stage) -> None:
     wrong = replace(flat(0, 1), ts=np.array([stage.first_ms], dtype=np.int64))
     minute = Interval(stage.first_ms, stage.first_ms + MINUTE)
@@ -185,7 +184,8 @@ async def test_an_exchange_that_is_away_is_e_api_and_the_report_is_written(
     assert checked.code == 3
     assert checked.err.splitlines()[-1].startswith("E_API: ")
     [series] = json.loads((stage.root / "v.json").read_text())["series"]
-    assert not series["checks"]["clock"]["ok"]
+    for name in ("clock", "source"):
+        assert "not_reached" in series["checks"][name]["examples"][0]
 
 
 async def test_an_unknown_symbol_is_refused_with_what_was_meant(stage: Stage) -> None:
@@ -219,25 +219,19 @@ async def test_a_verb_alone_starts_database_and_worker_and_leaves_nothing_runnin
     now_ms = SystemClock().wall_ms()
     first_ms = now_ms - now_ms % DAY - DAYS * DAY
     async with SimulatedExchange(listed=listings(5, listed_ms=first_ms)) as exchange:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-P", "-m", "collector.cli.datalayer", "backfill"),
+        ended = await run_program(
+            *("collector.cli.datalayer", "backfill"),
             *("--symbols", "BTCUSDT", "--since", str(first_ms + 2 * DAY), "--json"),
             cwd=tmp_path,
             env={
-                **os.environ,
                 "COLLECTOR_HOME": str(tmp_path),
                 "COLLECTOR_API__ADAPTER": "simulated",
                 "COLLECTOR_API__BASE_URL": exchange.url,
                 "COLLECTOR_API__PAGE_SIZE": "400",
                 "COLLECTOR_STORAGE__BASE_DIR": str(tmp_path / "lake"),
             },
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
         )
-        out, err = await process.communicate()
-    assert process.returncode is not None
-    made = Ended(process.returncode, out.decode(), err.decode()).facts
+    made = ended.facts
     assert made["worker_started"] is True
     [series] = made["series"]
     assert (series["first_ts"], series["missing"]) == (first_ms + 2 * DAY, 0)
@@ -283,4 +277,7 @@ async def test_the_nightly_scan_tells_the_share_of_gaps(stage: Stage) -> None:
     scan = await stage.collecting.job("full_scan", symbol=None, timeframe=None)
     await stage.collecting.until(scan, lambda job: job.document["stats"]["success"] > 0)
     labels = {"exchange": "simulated", "symbol": "BTC/USDT", "timeframe": "1m"}
-    assert REGISTRY.get_sample_value("collector_gap_ratio", labels) == 0.5
+    # Of all the time since the first of 2024, 50 minutes are there.
+    slots = (SystemClock().wall_ms() - at(0)) // MINUTE
+    ratio = REGISTRY.get_sample_value("collector_gap_ratio", labels)
+    assert ratio == pytest.approx(1 - 50 / slots, abs=1e-6)

@@ -18,10 +18,12 @@ from pymongo import AsyncMongoClient, WriteConcern
 from collector.errors import ConfigError, HomeInUse, MongodFailed
 from collector.mongo import embedded
 from collector.mongo.embedded import EmbeddedMongo, announced_uri
+from collector.mongo.own_password import with_login
+from tests.support.until import until
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from pymongo.asynchronous.collection import AsyncCollection
 
@@ -74,12 +76,6 @@ async def documents(uri: str) -> AsyncIterator[AsyncCollection[dict[str, Any]]]:
     async with AsyncMongoClient[dict[str, Any]](uri, serverSelectionTimeoutMS=15_000) as client:
         durable = WriteConcern(w="majority", j=True)
         yield client.get_database("test").get_collection("documents", write_concern=durable)
-
-
-async def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 def mongod_pid(home: Path) -> int | None:
@@ -232,10 +228,17 @@ async def test_a_second_owner_is_told_who_the_first_is(home: Path) -> None:
         assert announced_uri(home) == mongo.uri
         mongo.announce(dashboard="http://127.0.0.1:8000/")
         said = json.loads((home / "mongod.json").read_text())
-        assert (said["uri"], said["pid"]) == (mongo.uri, os.getpid())
+        assert (with_login(said["uri"], home), said["pid"]) == (mongo.uri, os.getpid())
+        assert mongo.uri.split("@")[0] not in json.dumps(said)
         with pytest.raises(HomeInUse) as caught:
             await EmbeddedMongo.start(home, purpose="second")
-        facts = (str(os.getpid()), "collector up", said["started_at"], mongo.uri, "127.0.0.1:8000")
+        facts = (
+            str(os.getpid()),
+            "collector up",
+            said["started_at"],
+            said["uri"],
+            "127.0.0.1:8000",
+        )
         for fact in facts:
             assert fact in str(caught.value)
         assert announced_uri(home) == mongo.uri

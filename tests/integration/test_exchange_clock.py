@@ -1,4 +1,6 @@
-"""The exchange's clock: measured, told when it drifts, and asked whether a bar has ended."""
+"""The exchange's clock: measured, logged when it drifts, and used to decide whether a bar has
+ended.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.clock import SystemClock
-from collector.exchanges.ccxt_exchange import CcxtExchange
-from collector.exchanges.simulated.faults.answers import ServerError
+from collector.exchanges.ccxt.exchange import CcxtExchange
 from collector.jobs.job import Cursor
 from collector.metrics import EXCHANGE_CLOCK_DRIFT
-from tests.integration.collecting import DAY, MINUTE, collecting
+from collector.operations.trouble_facts import troubles_now
+from collector.simulated.faults.answers import ServerError
+from tests.support.local_collector import DAY, MINUTE, collecting
 from workers.exchange_clock import ExchangeClock
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ SLACK_MS = 5_000
 
 
 class Told:
-    """An exchange that says a time so far from MongoDB's."""
+    """An exchange that reports a time so far from MongoDB's."""
 
     id = "simulated"
 
@@ -70,6 +73,24 @@ async def test_a_refresh_of_the_markets_measures_the_clock(
         assert AHEAD_MS - SLACK_MS < told * 1000 < AHEAD_MS + SLACK_MS
 
 
+async def test_a_drift_is_seen_in_the_answers_of_everyday_work(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with collecting(database, tmp_path) as c:
+        c.exchange.offset_ms = AHEAD_MS
+        now_ms = c.exchange.now_ms()
+        cursor = Cursor(since_ms=now_ms - now_ms % MINUTE - 10 * MINUTE)
+        with caplog.at_level(logging.WARNING):
+            job = await c.job("ohlcv_incremental", cursor=cursor)
+            await c.until(job, lambda job: job.document["stats"]["success"] >= 1)
+        assert "E_TIME_DRIFT" in caplog.text
+        await c.queue.run(job.id)
+        await c.until(job, lambda job: job.document["stats"]["success"] >= 2)
+        [trouble] = [each for each in await troubles_now(database) if each.kind == "clock_drift"]
+        assert trouble.exchange_id == "simulated"
+        assert "s ahead of MongoDB's" in trouble.reason
+
+
 async def test_an_exchange_that_does_not_tell_the_time_is_still_refreshed(
     database: Database, tmp_path: Path
 ) -> None:
@@ -81,7 +102,7 @@ async def test_an_exchange_that_does_not_tell_the_time_is_still_refreshed(
 
 
 def without_a_date(patch: pytest.MonkeyPatch) -> None:
-    """Answers of a venue that does not say when it gave them."""
+    """Answers of a venue that does not report when it gave them."""
     dated = CcxtExchange.fetch_bars
 
     async def undated(self: CcxtExchange, *asked: Any) -> BarPage:

@@ -9,12 +9,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from collector.backoff import Backoff
-from collector.exchanges.simulated.faults.catalogue import parse_faults
 from collector.jobs.job import Cursor
 from collector.jobs.states import State, Status
 from collector.market.candles import CandleBatch
 from collector.market.interval import Interval
-from tests.integration.collecting import DAY, MINUTE, collecting, no_more_gap_jobs, scanned
+from collector.simulated.faults.catalogue import parse_faults
+from tests.support.local_collector import (
+    DAY,
+    MINUTE,
+    collecting,
+    gap_jobs_at_rest,
+    no_more_gap_jobs,
+    scanned,
+)
 from workers.runtime import WorkerConfig
 
 if TYPE_CHECKING:
@@ -159,11 +166,14 @@ async def test_bars_that_were_bad_for_a_while_are_repaired(
         until = c.first_ms + DAY
         job = await c.backfill(until)
         await c.until(job, lambda job: job.state is State.SUCCESS)
-        await no_more_gap_jobs(c)
+        (gap,) = await gap_jobs_at_rest(c)
+        assert (gap.cursor.since_ms, gap.cursor.until_ms) == (bad, bad + 3 * MINUTE)
         table = c.store.rows(c.series, bad, bad + 3 * MINUTE)
         assert table.column("gap_reason").to_pylist() == ["missing"] * 3
-        c.exchange.faults.remove(number)
         await scanned(c)
+        assert len(await c.queue.find({"type": "gap_backfill"})) == 1, "it has its owner"
+        c.exchange.faults.remove(number)
+        await c.queue.run(gap.id)
         await no_more_gap_jobs(c)
         assert c.stored(0, until) == c.truth(c.first_ms, until)
 

@@ -9,10 +9,10 @@ import pytest
 from collector.clock import SystemClock
 from collector.connectors.limiter import Limiter
 from collector.errors import KeyRefused
+from collector.operations.applied_settings import apply_settings
 from collector.settings import Settings
 from collector.store.store import Store
-from migrations.configured import apply_settings
-from tests.contract.ccxt_venue import Venue, says, serving
+from tests.support.ccxt_venue import Venue, says, serving
 from workers.venues import Venues
 
 if TYPE_CHECKING:

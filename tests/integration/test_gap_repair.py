@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
+from collector.jobs import types
 from collector.jobs.gap_jobs import gap_jobs, missing
-from collector.jobs.job import PRIORITIES
 from collector.market.candles import CandleBatch
 from collector.market.interval import Interval
-from tests.integration.collecting import (
+from collector.market.series import Series
+from collector.simulated.listing import listings
+from tests.support.bars import BTC, span
+from tests.support.local_collector import (
     DAY,
     MINUTE,
-    Collecting,
     collecting,
     no_more_gap_jobs,
+    put,
     scanned,
 )
-from tests.store_bars import BTC, span
+from tests.support.until import until
+from workers.handlers import gap_scan
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from collector.mongo.client import Database
 
@@ -44,13 +49,7 @@ def test_gaps_close_together_are_one_job_and_old_ones_none() -> None:
 
 
 def test_gaps_go_before_new_bars() -> None:
-    assert PRIORITIES["gap_backfill"] < PRIORITIES["ohlcv_incremental"]
-
-
-def put(c: Collecting, from_ms: int, to_ms: int) -> None:
-    """Bars as an earlier run left them."""
-    batch = CandleBatch.of(c.truth(from_ms, to_ms))
-    c.store.append_page(c.series, batch, Interval(from_ms, to_ms), fence=1, known_at=1)
+    assert types.GAP_BACKFILL.priority < types.OHLCV_INCREMENTAL.priority
 
 
 async def test_a_hole_in_the_ledger_is_found_mended_and_forgotten(
@@ -71,15 +70,31 @@ async def test_a_hole_in_the_ledger_is_found_mended_and_forgotten(
         assert len(c.journal()) == asked, "a whole series is not asked for again"
 
 
+async def test_every_series_is_looked_at_however_many_there_are(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gap_scan, "SERIES_AT_ONCE", 2)
+    async with collecting(database, tmp_path) as c:
+        start, end = c.first_ms, c.first_ms + DAY
+        symbols = [listing.symbol for listing in listings(5)]
+        every = [Series.of("simulated", symbol, "1m") for symbol in symbols]
+        for series in every:
+            for since in (start, end - MINUTE):
+                covered = Interval(since, since + MINUTE)
+                c.store.append_page(series, CandleBatch.empty(), covered, fence=1, known_at=1)
+        await scanned(c)
+        await no_more_gap_jobs(c)
+        assert [c.store.covered(series) for series in every] == [(Interval(start, end),)] * 5
+
+
 async def test_a_compaction_looks_for_gaps_too(database: Database, tmp_path: Path) -> None:
     async with collecting(database, tmp_path) as c:
         start, end = c.first_ms, c.first_ms + DAY
         put(c, start, start + MINUTE)
         put(c, end - MINUTE, end)
         await c.job("compact", symbol=None, timeframe=None)
-        async with asyncio.timeout(30):
-            while c.store.covered(c.series) != (Interval(start, end),):
-                await asyncio.sleep(0.02)
+        whole = (Interval(start, end),)
+        await until(lambda: c.store.covered(c.series) == whole, "the gap is closed")
         await no_more_gap_jobs(c)
         assert c.stored(start, end) == c.truth(start, end)
 

@@ -11,7 +11,7 @@ from collector.backoff import Backoff
 from collector.errors import JobStopped, LeaseLost
 from collector.jobs import settlement
 from collector.jobs.job import Cursor, JobSpec
-from collector.jobs.lease_statements import LEASE_INDEX, SET_ASIDE, due_filter
+from collector.jobs.lease_statements import LEASE_INDEX, due_filter
 from collector.jobs.leasing import Leasing
 from collector.jobs.queue import JobQueue
 from collector.jobs.states import State, Status
@@ -142,7 +142,7 @@ async def test_a_stale_fence_cannot_write(
     (old,) = await ann.claim("x")
     await expire(database, job.id)
     (new,) = await bob.claim("x")
-    assert (new.fence, new.rescued) == (old.fence + 1, True)
+    assert (new.fence, new.kills) == (old.fence + 1, 1)
     with pytest.raises(LeaseLost):
         await ann.commit(old, Cursor(page=9))
     with pytest.raises(LeaseLost):
@@ -164,38 +164,6 @@ async def test_settling_twice_is_once(queue: JobQueue, ann: Leasing) -> None:
     assert (finished.state, finished.status) == (State.SUCCESS, Status.PAUSED)
     assert finished.document["stats"]["runs"] == 1
     assert finished.cursor.done
-
-
-async def test_the_third_death_in_a_row_sets_the_job_aside(
-    database: Database, queue: JobQueue, ann: Leasing
-) -> None:
-    job = await some_job(queue, "deadly", priority=1)
-    await some_job(queue, "harmless", priority=2)
-    for _ in range(3):
-        (lease,) = await ann.claim("x")
-        assert lease.job.symbol == "deadly"
-        await expire(database, job.id)
-    (lease,) = await ann.claim("x")
-    assert lease.job.symbol == "harmless"
-    aside = await queue.get(job.id)
-    assert (aside.state, aside.status) == (State.FAILED, Status.PAUSED)
-    assert aside.document["stats"]["last_error"] == SET_ASIDE
-    # A person may try again; the deaths no longer count.
-    await queue.run(job.id)
-    (lease,) = await ann.claim("x")
-    assert not lease.rescued
-
-
-async def test_an_orderly_end_forgives_earlier_deaths(
-    database: Database, queue: JobQueue, ann: Leasing
-) -> None:
-    job = await some_job(queue)
-    for _ in range(6):
-        await ann.claim("x")
-        await expire(database, job.id)
-        (lease,) = await ann.claim("x")
-        await ann.settle(lease, settlement.give_back())
-    assert (await queue.get(job.id)).state is State.QUEUED
 
 
 async def test_pausing_a_running_job_stops_it_after_the_page_in_hand(
@@ -241,7 +209,7 @@ async def test_failures_back_off_and_success_forgives(queue: JobQueue, ann: Leas
     job = await some_job(queue)
     for expected in (10_000, 20_000, 40_000, 60_000):
         (lease,) = await ann.claim("x")
-        await ann.settle(lease, settlement.retry(lease.job, "boom", BACKOFF, 0.5))
+        await ann.settle(lease, settlement.retry(lease.job.attempt, "boom", BACKOFF, 0.5))
         failed = await queue.get(job.id)
         started = failed.document["stats"]["last_run_at"]
         assert expected <= failed.next_run_at - started < expected + 5000

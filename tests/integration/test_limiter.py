@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.connectors.connector import Limits
-from collector.connectors.limiter import Limiter, Token
+from collector.connectors.limiter import Limiter
 from collector.connectors.registry import ConnectorRegistry
+from collector.connectors.token import Token
 from collector.connectors.window import Window
 from collector.errors import CostNeverFits, NotFound, RateLimited
 
@@ -198,7 +199,7 @@ async def test_what_the_exchange_counted_wins_when_it_is_more(
 ) -> None:
     await registry.ensure("x", Limits(100, LONG, windows=(Window("weight", 50, 60_000),)))
     await limiter.acquire("x")
-    await registry.report_usage("x", "weight", 60_000, used=48, for_ms=60_000)
+    await registry.report_usage("x", "weight", 60_000, used=48, sent_ms=1)
     granted, denials = await spend(limiter, 5)
     assert granted == 2
     assert denials[0].reason == "minute_quota"
@@ -232,12 +233,10 @@ async def test_a_clock_that_steps_back_grants_nothing_twice(
             }
         ],
     )
+    # The first to notice puts it right: the grants are dated now and drain in one period.
     granted, denials = await spend(limiter, 3)
     assert granted == 0
-    assert (denials[0].retry_after_ms or 0) <= 70_000
-    # An operator's resume heals it: the grants are dated now and drain in one period.
-    await registry.resume("x")
-    assert (await spend(limiter, 3))[0] == 0
+    assert 50_000 < (denials[0].retry_after_ms or 0) <= 70_000
     connector = await registry.get("x")
     now = database.server_clock.now_ms()
     assert connector.document["limiter"]["clock"] <= now + 1000

@@ -9,15 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 from collector.backoff import Backoff
 from collector.clock import SystemClock
-from collector.connectors.market_book import MarketBook
-from collector.exchanges.ccxt_exchange import CcxtExchange
+from collector.exchanges.ccxt.exchange import CcxtExchange
 from collector.jobs.freezing import Freezing, Frozen
 from collector.jobs.job import Cursor
+from collector.jobs.silences import SAME_AGAIN_MS
 from collector.jobs.states import State, Status
 from collector.market.interval import Interval
 from collector.market.series import Series
-from collector.reader import DataReader
-from tests.integration.collecting import MINUTE, SYMBOL, Collecting, collecting, scanned
+from collector.markets.book import MarketBook
+from collector.pipeline.second_question import MOST_BACK
+from collector.reader import CandleReader
+from tests.support.local_collector import (
+    MINUTE,
+    SYMBOL,
+    Collecting,
+    asked_again_after,
+    collecting,
+    gap_jobs_at_rest,
+    no_more_gap_jobs,
+    scanned,
+)
+from workers.handlers.incremental import LOOK_BACK_BARS
 from workers.runtime import WorkerConfig
 
 if TYPE_CHECKING:
@@ -195,7 +207,12 @@ def only_what_was_asked_for(patch: pytest.MonkeyPatch) -> None:
     async def windowed(self: CcxtExchange, *asked: Any) -> BarPage:
         page = await whole(self, *asked)
         end_ms = page.asked_from_ms + page.asked_limit * MINUTE
-        return replace(page, rows=tuple(row for row in page.rows if (row[0] or 0) < end_ms))
+        rows = page.rows.where(lambda ts: ts < end_ms)
+        times = rows.times.tolist() or [None]
+        full = len(rows) >= page.asked_limit
+        return replace(
+            page, rows=rows, first_ms=times[0], last_ms=times[-1], full=full, begins=False
+        )
 
     patch.setattr(CcxtExchange, "fetch_bars", windowed)
 
@@ -226,8 +243,15 @@ async def test_a_relisting_opens_an_epoch_and_the_time_between_is_settled(
         assert job.document["waiting_for"] is None
         assert job.cursor.since_ms > back
         asked = [entry.start_ms for entry in c.journal()[before:]]
-        step = 4 * MINUTE  # How far an incremental job looks back, and one bar of doubt.
+        # How far an incremental job looks back, and its second question for a row before.
+        step = (LOOK_BACK_BARS + MOST_BACK) * MINUTE
         assert not [at for at in asked if gone <= at < back - step], "nobody asks for the time away"
+        await scanned(c)
+        (gap,) = await gap_jobs_at_rest(c)
+        assert gap.cursor.since_ms == back, "up to its first bar one empty answer proves nothing"
+        assert gap.cursor.until_ms is not None
+        await asked_again_after(c, gap, SAME_AGAIN_MS)
+        await no_more_gap_jobs(c)
         (covered,) = c.store.covered(c.series)
         assert covered.to_ms >= minute(c, 3)
         table = c.store.rows(c.series, covered.from_ms, covered.to_ms)
@@ -235,8 +259,6 @@ async def test_a_relisting_opens_an_epoch_and_the_time_between_is_settled(
         stored = c.stored(covered.from_ms, covered.to_ms)
         assert stored == c.truth(covered.from_ms, covered.to_ms)
         assert stored[-1][0] > minute(c, 12)
-        await scanned(c)
-        assert not await c.queue.find({"type": "gap_backfill"})
         assert len((await market(c))["epochs"]) == 1
 
 
@@ -273,7 +295,7 @@ async def test_a_renamed_symbol_goes_on_under_its_new_name(
         )
         stored = c.stored(minute(c, 60), minute(c, 0))
         assert stored == c.truth(minute(c, 60), stored[-1][0] + 1)
-        old_bars = DataReader(SYMBOL, "1m", "simulated", c.store).read()
+        old_bars = CandleReader(SYMBOL, "1m", "simulated", c.store).read()
         assert len(old_bars) >= len(stored)
 
 

@@ -1,12 +1,12 @@
-"""The book of markets: what was listed when, what changed, and what nobody has acted on yet."""
+"""The book of markets: what was listed when, what changed, and what is not processed yet."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from collector.connectors.market_book import MarketBook
 from collector.exchanges.port import Market, Markets
+from collector.markets.book import MarketBook
 
 if TYPE_CHECKING:
     from collector.mongo.client import Database, Document

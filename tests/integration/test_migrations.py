@@ -8,12 +8,30 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector.errors import RetryLater, SchemaMismatch
+from collector.jobs.listing import (
+    BY_EXCHANGE,
+    BY_EXCHANGE_STATE,
+    BY_STATE,
+    BY_STATUS,
+    BY_SYMBOL,
+)
 from collector.mongo import schema
 from migrations import runner
-from migrations.versions import MIGRATIONS, Migration
+from migrations.versions import MIGRATIONS, Migration, m0003_job_lists
 
 if TYPE_CHECKING:
     from collector.mongo.client import Database
+
+LEASING = {"lease", "unique_key", "next_due", "running"}
+LISTING = {
+    "by_status",
+    "by_exchange",
+    "by_symbol",
+    "by_state",
+    "by_exchange_state",
+    "lag",
+    "deleted",
+}
 
 
 def test_the_program_knows_its_newest_migration() -> None:
@@ -29,7 +47,7 @@ async def test_up_makes_the_indexes_and_is_on_record(empty_database: Database) -
     await schema.require_current(empty_database)
     assert all(entry.finished_at for entry in await runner.status(empty_database))
     indexes = await empty_database.raw["jobs"].index_information()
-    assert {"lease", "unique_key", "next_due", "running", "series"} <= set(indexes)
+    assert set(indexes) == {"_id_", *LEASING, *LISTING, "failing"}
     assert await runner.up(empty_database) == []
 
 
@@ -91,3 +109,32 @@ async def test_legacy_limiter_fields_are_removed_from_jobs(empty_database: Datab
     job = await jobs.find_one({})
     assert job is not None
     assert set(job) == {"_id", "unique_key", "status"}
+
+
+async def test_the_indexes_of_many_jobs_replace_those_that_nothing_uses(
+    empty_database: Database,
+) -> None:
+    await runner.up(empty_database, MIGRATIONS[:2])
+    jobs = empty_database.raw["jobs"]
+    before = set(await jobs.index_information())
+    assert before == {"_id_", *LEASING, "series", "counts"}
+    await jobs.insert_many(
+        {"unique_key": str(number), "status": status, "exchange_id": "x", "type": "count"}
+        for number, status in enumerate(("active", "paused", "deleted"))
+    )
+    documents = await jobs.find().to_list()
+    # Dying half-way leaves some of both; a second run ends the same.
+    await jobs.drop_index("series")
+    await jobs.create_index([("status", 1), ("_id", 1)], name="by_status")
+    assert [each.version for each in await runner.up(empty_database, MIGRATIONS[:3])] == [3]
+    assert set(await jobs.index_information()) == {"_id_", *LEASING, *LISTING}
+    assert await jobs.find().to_list() == documents
+    await m0003_job_lists.apply(empty_database)
+    assert set(await jobs.index_information()) == {"_id_", *LEASING, *LISTING}
+
+
+async def test_what_lists_count_on_is_what_the_migration_makes(database: Database) -> None:
+    indexes = await database.raw["jobs"].index_information()
+    for index in (BY_STATUS, BY_EXCHANGE, BY_SYMBOL, BY_STATE, BY_EXCHANGE_STATE):
+        fields = [name for name, _ in indexes[index.name]["key"]]
+        assert fields == [*index.fields, "status", "_id"]

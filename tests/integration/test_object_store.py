@@ -15,14 +15,14 @@ from collector.errors import RetryLater, StoreError
 from collector.market.series import Series
 from collector.store import bucket as bucket_module
 from collector.store import object_store
-from collector.store.bucket import Bucket
+from collector.store.bucket import ObjectBucket
 from collector.store.group_commit import GroupCommit
 from collector.store.object_store import ObjectStore
 from collector.store.pinned import READ_AHEAD
-from collector.store.port import Fault, Swapped, Unavailable, Vanished
-from tests.faulty_proxy import FaultyProxy, Trouble, faulty_proxy
-from tests.lakes import Lake
-from tests.store_bars import BTC, at, bars, flat, span
+from collector.store.port import StorageFault, Swapped, Unavailable, Vanished
+from tests.support.bars import BTC, at, bars, flat, span
+from tests.support.faulty_proxy import FaultyProxy, Trouble, faulty_proxy
+from tests.support.lakes import Lake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,9 +72,9 @@ def checksum_fits(lake: Lake) -> bool:
 
 @pytest.mark.parametrize("sealed_before", [False, True])
 @pytest.mark.parametrize("path", [SEALED, CHECKSUM])
-@pytest.mark.parametrize("point", [Fault.BEFORE_RENAME, Fault.AFTER_RENAME])
+@pytest.mark.parametrize("point", [StorageFault.BEFORE_RENAME, StorageFault.AFTER_RENAME])
 def test_of_two_compactions_that_meet_at_the_swap_nothing_is_lost(
-    here: Lake, point: Fault, path: str, sealed_before: bool
+    here: Lake, point: StorageFault, path: str, sealed_before: bool
 ) -> None:
     """The older one is frozen around each of its last requests while the other finishes."""
     quick = here.store()
@@ -84,14 +84,14 @@ def test_of_two_compactions_that_meet_at_the_swap_nothing_is_lost(
         quick.append_page(BTC, bars({0: 2.0}), span(0, 1), fence=1, known_at=2)
     done: list[object] = []
 
-    def meanwhile(now: Fault, what: str) -> None:
+    def meanwhile(now: StorageFault, what: str) -> None:
         if now is point and what == path and not done:
             done.append(True)
             quick.append_page(BTC, bars({1: 7.0}), span(1, 2), fence=1, known_at=3)
             done.append(quick.compact(BTC))
 
     frozen = here.store(meanwhile)
-    if (point, path) == (Fault.AFTER_RENAME, SEALED):
+    if (point, path) == (StorageFault.AFTER_RENAME, SEALED):
         frozen.compact(BTC)
     else:
         with pytest.raises(Swapped):
@@ -107,13 +107,13 @@ def test_a_compaction_that_was_second_puts_the_checksum_back(here: Lake) -> None
     """Both have put theirs when the first one swaps."""
     ready, go = threading.Event(), threading.Event()
 
-    def first_waits(now: Fault, path: str) -> None:
-        if now is Fault.BEFORE_RENAME and path == SEALED:
+    def first_waits(now: StorageFault, path: str) -> None:
+        if now is StorageFault.BEFORE_RENAME and path == SEALED:
             ready.set()
             assert go.wait(30)
 
-    def second_waits(now: Fault, path: str) -> None:
-        if now is Fault.AFTER_RENAME and path == CHECKSUM:
+    def second_waits(now: StorageFault, path: str) -> None:
+        if now is StorageFault.AFTER_RENAME and path == CHECKSUM:
             go.set()
             first.result(30)
 
@@ -181,7 +181,7 @@ def test_wrong_keys_are_told_in_one_line_without_them(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setenv("AWS_SECRET_ACCESS_KEY", "not-the-secret")
-        patch.setattr(object_store, "bucket_at", Bucket)
+        patch.setattr(object_store, "bucket_at", ObjectBucket)
         patch.setattr(object_store, "_filesystem", object_store._filesystem.__wrapped__)
         storage = here.storage()
         for work in (
@@ -191,7 +191,7 @@ def test_wrong_keys_are_told_in_one_line_without_them(
             lambda: storage.stamp("x"),
             lambda: storage.delete("x"),
         ):
-            with pytest.raises(StoreError, match="the object store says") as told:
+            with pytest.raises(StoreError, match="the object store answered") as told:
                 work()
             assert "\n" not in str(told.value)
             assert "not-the-secret" not in str(told.value)
@@ -314,7 +314,7 @@ def test_trouble_while_a_file_is_read_is_no_damage(far: Lake, proxy: FaultyProxy
 def test_a_server_that_ignores_conditions_is_refused(
     far: Lake, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(object_store, "bucket_at", Bucket)  # One that has proved nothing yet.
+    monkeypatch.setattr(object_store, "bucket_at", ObjectBucket)  # One that has proved nothing yet.
     proxy.rule = lambda method, path: (
         Trouble.AGREEABLE if method == "PUT" and ".guard-" in path else None
     )

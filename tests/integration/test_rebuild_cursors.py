@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from collector.jobs.queue import JobQueue
 from collector.jobs.states import State
+from collector.operations.rebuilt_cursors import rebuild_cursors
 from collector.store.store import Store
 from migrations import runner
-from migrations.rebuild import rebuild_cursors
-from tests.integration.collecting import DAY, MINUTE, collecting
+from tests.support.local_collector import DAY, MINUTE, collecting
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,9 @@ import ccxt.async_support as ccxt
 import pytest
 
 from collector.clock import ManualClock
-from collector.exchanges.simulated.ccxt_class import simulated
-from collector.exchanges.simulated.faults.answers import (
+from collector.durations import MINUTE_MS
+from collector.simulated.ccxt_class import simulated
+from collector.simulated.faults.answers import (
     Ban,
     ClockDrift,
     Hang,
@@ -21,9 +22,9 @@ from collector.exchanges.simulated.faults.answers import (
     TooManyRequests,
     Truncated,
 )
-from collector.exchanges.simulated.faults.rows import WrongTypes
-from collector.exchanges.simulated.listing import MINUTE_MS, WELL_KNOWN, Listing, listings
-from collector.exchanges.simulated.server import SimulatedExchange
+from collector.simulated.faults.rows import WrongTypes
+from collector.simulated.listing import WELL_KNOWN, SimulatedMarket, listings
+from collector.simulated.server import SimulatedExchange
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -152,7 +153,7 @@ async def test_ccxt_calls_an_unknown_symbol_a_bad_symbol(binance: Any) -> None:
 
 async def test_a_market_comes_and_goes(clock: ManualClock) -> None:
     day = 1440 * MINUTE_MS
-    market = Listing("NEW", "USDT", RUNNING + day, 1.0, delisted_ms=RUNNING + 2 * day)
+    market = SimulatedMarket("NEW", "USDT", RUNNING + day, 1.0, delisted_ms=RUNNING + 2 * day)
     async with (
         SimulatedExchange(clock=clock, listed=[*listings(), market]) as exchange,
         client_of(exchange) as client,

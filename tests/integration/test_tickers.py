@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collector.backoff import Backoff
-from collector.connectors.ticker_board import TickerBoard
 from collector.exchanges.port import Ticker
-from collector.exchanges.simulated.faults.answers import Empty, Malformed
-from tests.integration.collecting import MINUTE, SYMBOL, Collecting, collecting
+from collector.markets.tickers import TickerBoard
+from collector.simulated.faults.answers import Empty, Malformed
+from tests.support.local_collector import MINUTE, SYMBOL, Collecting, collecting
 from workers.runtime import WorkerConfig
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import pytest
 
 from collector.backoff import Backoff
 from collector.connectors.connector import Limits
-from collector.exchanges.simulated.faults.answers import Malformed, ServerError
 from collector.jobs.job import Cursor
 from collector.jobs.states import State
+from collector.simulated.faults.answers import Malformed, ServerError
 from collector.store.trades import read_trades
-from tests.integration.collecting import DAY, MINUTE, SYMBOL, Collecting, collecting
+from tests.support.local_collector import DAY, MINUTE, SYMBOL, Collecting, collecting
 from workers.runtime import WorkerConfig
 
 if TYPE_CHECKING:

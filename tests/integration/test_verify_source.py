@@ -1,4 +1,4 @@
-"""Random bars against what the exchange says today: found, told, stored, and taken up again."""
+"""Random bars against what the exchange serves today: found, reported, stored, and resumed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collector.market.interval import Interval
 from collector.market.series import Series
 from collector.reports.source_check import PAGE, SAMPLES
 from collector.reports.source_reports import SourceReports
-from tests.integration.collecting import DAY, MINUTE, Collecting, collecting
+from tests.support.local_collector import DAY, MINUTE, Collecting, collecting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ WRONG = 300
 
 
 def put(c: Collecting, from_ms: int, to_ms: int, *, wrong: int = 0) -> None:
-    """Bars as they were told once, the first few of them otherwise than today."""
+    """Bars as they were first served, the first few of them other than today."""
     rows = [
         [*row[:5], row[5] + (1.0 if at < wrong else 0.0)]
         for at, row in enumerate(c.truth(from_ms, to_ms))
@@ -79,7 +79,7 @@ async def test_a_bar_told_otherwise_is_reported_and_stored_as_the_newer(
 
 
 async def test_out_of_tokens_it_goes_on_where_it_was(database: Database, tmp_path: Path) -> None:
-    async with collecting(database, tmp_path, days=6, limits=Limits(4, 1_000)) as c:
+    async with collecting(database, tmp_path, days=6, limits=Limits(4, 3_000)) as c:
         put(c, c.first_ms, c.first_ms + 5 * DAY)
         await verified(c)
         asked = [entry.start_ms for entry in c.journal()]

@@ -58,3 +58,10 @@ async def test_where_others_can_reach_it_a_key_is_needed() -> None:
         assert (await scrape(here))[0] == 401
         assert (await scrape(here, Authorization="Bearer wrong"))[0] == 401
         assert (await scrape(here, Authorization=f"Bearer {KEY}"))[0] == 200
+
+
+async def test_on_loopback_it_answers_to_names_of_loopback_only() -> None:
+    """A page whose name resolves to 127.0.0.1 sends that name as Host."""
+    async with metrics_port("127.0.0.1", 0, ApiKeys()) as address:
+        assert (await scrape(address, Host="evil.example"))[0] == 400
+        assert (await scrape(address, Host="localhost"))[0] == 200

@@ -16,18 +16,19 @@ from collector.connectors.limiter import Limiter
 from collector.connectors.registry import ConnectorRegistry
 from collector.errors import ExchangeUnavailable, NeedsOperator
 from collector.jobs import schedule
-from collector.jobs.job import Job, JobSpec
-from collector.jobs.lease import LeaseTerms
+from collector.jobs.job import JobSpec
 from collector.jobs.leasing import Leasing
 from collector.jobs.queue import JobQueue
 from collector.jobs.runs import RunHistory
 from collector.jobs.states import State, Status
-from workers.handlers.count import count
+from collector.lease_terms import LeaseTerms
+from tests.support.counting import count
+from tests.support.until import until, until_job
 from workers.handlers.registry import Again, Done, HandlerRegistry, Outcome
 from workers.runtime import Worker, WorkerConfig
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from collector.mongo.client import Database
     from workers.handlers.registry import Handler
@@ -68,19 +69,12 @@ async def working(
             await asyncio.wait_for(running, 30)
 
 
-async def until(queue: JobQueue, job: Job, satisfied: Callable[[Job], bool]) -> Job:
-    async with asyncio.timeout(20):
-        while not satisfied(found := await queue.get(job.id)):
-            await asyncio.sleep(0.01)
-    return found
-
-
 async def test_a_job_runs_to_its_end_and_leaves_a_record(
     database: Database, registry: ConnectorRegistry, queue: JobQueue
 ) -> None:
     job, _ = await queue.add(JobSpec("x", "count", params={"steps": 3}))
     async with working(database):
-        done = await until(queue, job, lambda job: job.state is State.SUCCESS)
+        done = await until_job(queue, job, lambda job: job.state is State.SUCCESS)
     assert done.status is Status.PAUSED
     assert (done.cursor.page, done.cursor.done) == (3, True)
     assert (await registry.get("x")).document["granted_total"] == 3
@@ -92,11 +86,11 @@ async def test_a_new_job_and_a_run_now_wake_an_idle_worker(
     database: Database, registry: ConnectorRegistry, queue: JobQueue
 ) -> None:
     async with working(database):
-        spec = JobSpec("x", "count", params={"repeat": True}, schedule=schedule.Interval(3_600_000))
+        spec = JobSpec("x", "count", params={"repeat": True}, schedule=schedule.Every(3_600_000))
         job, _ = await queue.add(spec)
-        await until(queue, job, lambda job: job.document["stats"]["success"] == 1)
+        await until_job(queue, job, lambda job: job.document["stats"]["success"] == 1)
         await queue.run(job.id)
-        await until(queue, job, lambda job: job.document["stats"]["success"] == 2)
+        await until_job(queue, job, lambda job: job.document["stats"]["success"] == 2)
 
 
 async def test_a_timer_starts_the_next_due_job_on_time(
@@ -105,7 +99,7 @@ async def test_a_timer_starts_the_next_due_job_on_time(
     soon = database.server_clock.now_ms() + 300
     job, _ = await queue.add(JobSpec("x", "count", first_run_ms=soon))
     async with working(database):
-        done = await until(queue, job, lambda job: job.state is State.SUCCESS)
+        done = await until_job(queue, job, lambda job: job.state is State.SUCCESS)
     assert done.document["stats"]["last_run_at"] >= soon
 
 
@@ -115,11 +109,11 @@ async def test_out_of_tokens_the_job_waits_for_the_reset_and_goes_on(
     await ConnectorRegistry(database).ensure("x", Limits(2, 2_000))
     job, _ = await queue.add(JobSpec("x", "count", params={"steps": 5}))
     async with working(database):
-        waiting = await until(queue, job, lambda job: job.state is State.WAITING)
+        waiting = await until_job(queue, job, lambda job: job.state is State.WAITING)
         assert waiting.cursor.page == 2
         assert waiting.document["waiting_for"] == "window"
         assert waiting.attempt == 0
-        done = await until(queue, job, lambda job: job.state is State.SUCCESS)
+        done = await until_job(queue, job, lambda job: job.state is State.SUCCESS)
     assert done.cursor.page == 5
 
 
@@ -139,7 +133,7 @@ async def test_errors_end_in_the_reaction_they_name(
     jobs = {name: (await queue.add(JobSpec("x", name)))[0] for name in (*handlers, "unheard_of")}
     async with working(database, handlers):
         for name, job in jobs.items():
-            jobs[name] = await until(queue, job, lambda job: job.document["stats"]["fail"] == 1)
+            jobs[name] = await until_job(queue, job, lambda job: job.document["stats"]["fail"] == 1)
     ends = {name: (job.state, job.document["stats"]["last_error"]) for name, job in jobs.items()}
     assert ends == {
         "passing": (State.IDLE, "the venue said 502"),
@@ -180,11 +174,11 @@ async def test_pausing_stops_a_running_job_after_its_page(
 ) -> None:
     job, _ = await queue.add(JobSpec("x", "count", params={"steps": 10_000, "step_ms": 5}))
     async with working(database):
-        await until(queue, job, lambda job: job.cursor.page > 2)
+        await until_job(queue, job, lambda job: job.cursor.page > 2)
         await queue.pause(job.id)
-        paused = await until(queue, job, lambda job: job.state is State.IDLE)
+        paused = await until_job(queue, job, lambda job: job.state is State.IDLE)
         await queue.resume(job.id)
-        await until(queue, job, lambda job: job.cursor.page > paused.cursor.page + 2)
+        await until_job(queue, job, lambda job: job.cursor.page > paused.cursor.page + 2)
 
 
 async def test_a_lease_taken_by_someone_else_ends_the_run_with_one_count(
@@ -204,7 +198,7 @@ async def test_a_lease_taken_by_someone_else_ends_the_run_with_one_count(
     # With room for one job ann cannot take back what is made to look expired: only bob can.
     alone = replace(CONFIG, concurrency=1)
     async with working(database, {"hanging": hanging}, alone, terms=LeaseTerms(900)):
-        await until(queue, job, lambda job: job.state is State.RUNNING)
+        await until_job(queue, job, lambda job: job.state is State.RUNNING)
         await database.jobs.update_one({"_id": job.id}, {"$set": {"next_run_at": 1}})
         bob = Leasing(database, "bob")
         async with asyncio.timeout(20):
@@ -221,7 +215,7 @@ async def test_a_long_job_keeps_its_lease(
 ) -> None:
     job, _ = await queue.add(JobSpec("x", "count", params={"steps": 1, "step_ms": 1500}))
     async with working(database, terms=LeaseTerms(600)):
-        done = await until(queue, job, lambda job: job.state is State.SUCCESS)
+        done = await until_job(queue, job, lambda job: job.state is State.SUCCESS)
     assert done.fence == 1
 
 
@@ -246,7 +240,7 @@ async def test_the_ceiling_of_jobs_at_a_time_holds_across_workers(
         working(database, {"busy": busy}, replace(eager, worker_id="bob")),
     ):
         for job in jobs:
-            await until(queue, job, lambda job: job.state is State.SUCCESS)
+            await until_job(queue, job, lambda job: job.state is State.SUCCESS)
     assert most == 2
 
 
@@ -262,11 +256,11 @@ async def test_a_closed_exchange_holds_up_nobody_else(
         await registry.block("x", "418", for_ms=60_000)
     job, _ = await queue.add(JobSpec("y", "count"))
     async with working(database, config=replace(CONFIG, concurrency=2)):
-        await until(queue, job, lambda job: job.state is State.SUCCESS)
+        await until_job(queue, job, lambda job: job.state is State.SUCCESS)
         assert (await queue.get(stuck[0].id)).state is State.QUEUED
         await (registry.resume("x") if closed == "pause" else registry.unblock("x"))
         for waiting in stuck:
-            await until(queue, waiting, lambda job: job.state is State.SUCCESS)
+            await until_job(queue, waiting, lambda job: job.state is State.SUCCESS)
 
 
 async def test_until_idle_ends_by_itself(
@@ -290,9 +284,9 @@ async def test_a_repeating_job_goes_by_its_schedule(
         runs += 1
         return Again()
 
-    job, _ = await queue.add(JobSpec("x", "tick", schedule=schedule.Interval(100)))
+    job, _ = await queue.add(JobSpec("x", "tick", schedule=schedule.Every(100)))
     async with working(database, {"tick": tick}):
-        await until(queue, job, lambda job: job.document["stats"]["success"] >= 3)
+        await until_job(queue, job, lambda job: job.document["stats"]["success"] >= 3)
     assert (await queue.get(job.id)).state is State.IDLE
     assert runs >= 3
 
@@ -304,8 +298,6 @@ async def test_a_worker_is_seen_while_it_lives(
         return await database.workers.find({})
 
     async with working(database):
-        async with asyncio.timeout(20):
-            while not (entries := await seen()):
-                await asyncio.sleep(0.01)
+        entries = await until(seen, "the worker is seen")
         assert entries[0]["_id"] == "ann"
     assert await seen() == []

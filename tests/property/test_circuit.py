@@ -9,6 +9,7 @@ is never ahead of the server's in real life and may be here.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import Phase, settings
@@ -24,11 +25,12 @@ from hypothesis.stateful import (
 from pymongo import ReturnDocument
 
 from collector.clock import ManualClock
-from collector.connectors.circuit import CircuitGate, CircuitSettings
-from collector.connectors.circuit_fold import Outcomes, fold_pipeline
-from collector.connectors.circuit_state import CircuitState
+from collector.connectors.circuit.fold import Outcomes, fold_pipeline
+from collector.connectors.circuit.gate import CircuitGate, CircuitSettings
+from collector.connectors.circuit.state import CircuitState
 from collector.connectors.connector import Connector, Limits
-from collector.connectors.grant import Want, answer_projection, grant_filter, grant_pipeline
+from collector.connectors.grant import Ask, answer_projection, grant_filter, grant_pipeline
+from collector.connectors.grant_window import Want
 from collector.connectors.registry import ConnectorRegistry
 from collector.mongo.client import Database
 from migrations import runner as migrations
@@ -36,7 +38,7 @@ from migrations import runner as migrations
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from collector.connectors.circuit_state import Transition
+    from collector.connectors.circuit.state import CircuitTransition
 
 OPEN, TRIPPED, HALF_OPEN = CircuitState
 ALLOWED = {
@@ -60,9 +62,9 @@ class Heard:
     """Telemetry that remembers."""
 
     def __init__(self) -> None:
-        self.transitions: list[Transition] = []
+        self.transitions: list[CircuitTransition] = []
 
-    def changed(self, transition: Transition) -> None:
+    def changed(self, transition: CircuitTransition) -> None:
         self.transitions.append(transition)
 
     def observed(self, state: CircuitState, err_rate: float, now_sec: int) -> None:
@@ -79,11 +81,9 @@ class OneGate(RuleBasedStateMachine):
         self.tripped_at_ms = 0
         self.gate = CircuitGate(
             "x",
-            chosen,
+            replace(chosen, events_maxlen=maxlen, anti_flood_enabled=bins),
             now_ms=self._now_ms,
             telemetry=self.heard,
-            events_maxlen=maxlen,
-            anti_flood_enabled=bins,
         )
 
     def _now_ms(self) -> int:
@@ -280,7 +280,7 @@ class SharedGate(RuleBasedStateMachine):
         answer = self.run(
             connectors.find_one_and_update(
                 grant_filter(connector),
-                grant_pipeline(connector, [Want()] * wanted, nonce, 0),
+                grant_pipeline(connector, Ask([Want()] * wanted, nonce)),
                 projection=answer_projection(nonce, wanted),
                 return_document=ReturnDocument.AFTER,
             )

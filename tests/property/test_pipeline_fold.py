@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.market.candles import CandleBatch
-from collector.pipeline.fold import History, Sightings, Versions, fold
+from collector.pipeline.fold import BarVersions, Sightings, Versions, fold
 
 Sighting = tuple[int, int, float, float]  # slot, known_at, value, turnover
 
@@ -47,7 +47,7 @@ def told_by(versions: Versions) -> list[tuple[int, int, float, float, int, int]]
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def check(history: History, told: list[Sighting]) -> None:
+def check(history: BarVersions, told: list[Sighting]) -> None:
     expected = slow(told)
     current = [(slot, len(all_), *all_[-1]) for slot, all_ in sorted(expected.items())]
     older = [

@@ -53,7 +53,7 @@ def slow(grid: CandleBatch, target: Timeframe) -> list[Bar]:
             continue
         real = [row for row in window if row[7] == 0]
         reason = MISSING if any(row[7] == MISSING for row in window) else NO_TRADE
-        gap = 0 if len(real) == count else reason | (PARTIAL if real else 0)
+        gap = 0 if len(real) == count else PARTIAL if real else reason
         lending = real or window
         turnover = sum(row[6] for row in lending)
         made.append(

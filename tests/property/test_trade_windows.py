@@ -1,4 +1,4 @@
-"""Whatever was traded when, and whoever else walks beside: every trade is told once it is settled.
+"""Whatever was traded when, and with concurrent walks: every trade is returned once it is final.
 
 The venue of these tests keeps to what Gate says of itself, and takes the ends of a window in every
 way that its words leave open.
@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.clock import ManualClock
-from collector.exchanges.ccxt_trades import LIVE_EDGE_MS, Told
+from collector.exchanges.ccxt.trade_questions import TradeQuestions
+from collector.exchanges.ccxt.trade_windows import SHORTEST_MS
+from collector.exchanges.ccxt.trades import LIVE_EDGE_MS, TradesAnswer
 from collector.exchanges.quirks.gate import GATE
-from collector.exchanges.trade_questions import TradeQuestions
-from collector.exchanges.trade_windows import SHORTEST_MS
 from collector.market.trade import Trade
-from tests.contract.gate_tape import Tape
+from tests.support.gate_tape import Tape
 
 if TYPE_CHECKING:
     from random import Random
@@ -64,7 +64,7 @@ class Walk:
     def step(self) -> None:
         question = self.questions.about("BTC/USDT", self.since)
         told = self.tape.told({**question.params, "limit": PAGE}, self.now)
-        page = question.read(Told(tuple(reversed(told)), len(told), self.now))
+        page = question.read(TradesAnswer(tuple(reversed(told)), len(told), self.now))
         self._check(page)
         self.kept |= {trade.id: trade for trade in page.trades}
         self.since, self.is_over = page.to_ms, page.is_latest

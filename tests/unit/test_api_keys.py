@@ -7,11 +7,10 @@ import hashlib
 import pytest
 
 from api.middleware.authentication import MOST_ADDRESSES, WrongKeys
-from api.middleware.origin import host_names
 from collector.clock import ManualClock
 from collector.errors import ConfigError
 from collector.keys import ApiKeys, Role
-from collector.listening import listen
+from collector.listening import host_names, listen
 
 DIGEST = hashlib.sha256(b"open sesame").hexdigest()
 
@@ -83,3 +82,14 @@ def test_addresses_that_are_counted_are_bounded() -> None:
         wrong.note(str(number))
     assert wrong.note("0") is None
     assert wrong.note(str(MOST_ADDRESSES + 9)) is not None
+
+
+def test_a_key_has_the_name_it_was_given_or_the_first_digits_of_its_hash() -> None:
+    keys = ApiKeys.parse(f"admin:{DIGEST}:grafana, viewer:{'0' * 64}")
+    assert [entry.name for entry in keys.entries] == ["grafana", "00000000"]
+
+
+@pytest.mark.parametrize("name", ["two words", "a:b", "x" * 41, "new\nline"])
+def test_a_name_that_would_confuse_a_log_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="the name of entry 1"):
+        ApiKeys.parse(f"admin:{DIGEST}:{name}")

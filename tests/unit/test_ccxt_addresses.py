@@ -10,9 +10,9 @@ import pytest
 
 from collector.clock import ManualClock
 from collector.errors import ConfigError
-from collector.exchanges.ccxt_addresses import checked_address, moved
-from collector.exchanges.ccxt_exchange import CcxtExchange
-from tests.unit.test_ccxt_registry import NoPermit
+from collector.exchanges.ccxt.addresses import checked_address, moved
+from collector.exchanges.ccxt.exchange import CcxtExchange
+from tests.support.no_permit import NoPermit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

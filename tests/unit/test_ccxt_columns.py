@@ -8,7 +8,7 @@ from typing import Any
 import ccxt
 import pytest
 
-from collector.exchanges.ccxt_columns import decode, learn
+from collector.exchanges.ccxt.columns import decode, learn
 
 RNG = random.Random(5)
 

@@ -30,7 +30,7 @@ def test_the_others_are_not_imported() -> None:
 def test_whoever_uses_ccxt_the_usual_way_finds_everything() -> None:
     run(
         """
-        from collector.exchanges.ccxt_catalog import ccxt_class
+        from collector.exchanges.ccxt.catalog import ccxt_class
 
         binance = ccxt_class("binance")
         import ccxt
@@ -51,7 +51,7 @@ def test_ccxt_that_is_there_already_is_left_alone() -> None:
     run(
         """
         import ccxt.async_support
-        from collector.exchanges.ccxt_catalog import ccxt_class
+        from collector.exchanges.ccxt.catalog import ccxt_class
 
         assert ccxt_class("binance") is ccxt.async_support.binance
         assert type(ccxt).__name__ == "module"
@@ -62,7 +62,7 @@ def test_ccxt_that_is_there_already_is_left_alone() -> None:
 def test_a_name_that_is_nowhere_is_an_attribute_error() -> None:
     run(
         """
-        from collector.exchanges.ccxt_catalog import ccxt_class
+        from collector.exchanges.ccxt.catalog import ccxt_class
 
         ccxt_class("binance")
         import ccxt

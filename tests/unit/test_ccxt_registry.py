@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import ccxt.async_support
 import pytest
@@ -12,28 +11,18 @@ import pytest
 from collector.clock import ManualClock
 from collector.errors import ConfigError
 from collector.exchanges.registry import known_exchanges, near_matches, open_exchange
-
-if TYPE_CHECKING:
-    from collector.exchanges.port import Answer, Call
+from tests.support.no_permit import NoPermit
 
 
-class NoPermit:
-    async def before(self, call: Call) -> float:
-        raise AssertionError(f"{call} wanted to leave")
-
-    async def after(self, answer: Answer) -> None:
-        raise AssertionError(f"{answer} came back")
-
-
-def test_every_exchange_of_ccxt_is_known_and_so_is_ours() -> None:
-    assert set(known_exchanges()) == {*ccxt.async_support.exchanges, "simulated"}
+def test_every_exchange_of_ccxt_is_known_and_so_are_ours() -> None:
+    assert set(known_exchanges()) == {*ccxt.async_support.exchanges, "simulated", "fxcm"}
     assert list(known_exchanges()) == sorted(known_exchanges())
 
 
 def test_looking_up_names_and_quirks_does_not_import_ccxt() -> None:
     program = (
         "import sys\n"
-        "from collector.exchanges.quirks import quirks_for\n"
+        "from collector.exchanges.registry import quirks_for\n"
         "from collector.exchanges.registry import known_exchanges, near_matches\n"
         "assert len(known_exchanges()) > 100 and near_matches('binanec') and quirks_for('bybit')\n"
         "assert not {'ccxt', 'aiohttp'} & set(sys.modules)\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from collector.clock import ManualClock
-from collector.exchanges.ccxt_errors import http_date_ms, retry_after_ms
-from collector.exchanges.ccxt_visit import Reply
+from collector.exchanges.ccxt.errors import http_date_ms, retry_after_ms
+from collector.exchanges.ccxt.visit import Reply
 
 CLOCK = ManualClock(1_700_000_000_000)  # Tue, 14 Nov 2023 22:13:20 GMT
 

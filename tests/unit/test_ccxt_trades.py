@@ -1,4 +1,4 @@
-"""Which stretch of time an answer with trades settles."""
+"""Which range of time an answer with trades covers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import pytest
 
 from collector.clock import ManualClock
 from collector.errors import ExchangeUnavailable
-from collector.exchanges.ccxt_trades import LIVE_EDGE_MS, told_of
-from collector.exchanges.ccxt_visit import Errand, Reply, Visit
+from collector.exchanges.ccxt.empty import EmptyAnswers
+from collector.exchanges.ccxt.trade_questions import TradeQuestions
+from collector.exchanges.ccxt.trades import LIVE_EDGE_MS, trades_answer
+from collector.exchanges.ccxt.visit import Errand, Reply, Visit
 from collector.exchanges.port import Call, TradePage
 from collector.exchanges.quirks.binance import BINANCE
-from collector.exchanges.trade_questions import TradeQuestions
 
 HOUR = 3_600_000
 NOW = 1_735_732_800_000
@@ -38,7 +39,9 @@ def page(*trades: dict[str, Any], quirks: Any = PAGED, json: Any = None, raw: in
     errand.json = rows if json is None else json
     visit.last, visit.raw_rows = errand, rows
     question = TradeQuestions(quirks, ManualClock(NOW)).about("BTC/USDT", SINCE)
-    return question.read(told_of(list(trades), visit, "binance", now_ms=NOW))
+    return question.read(
+        trades_answer(list(trades), visit, EmptyAnswers({}), "binance", now_ms=NOW)
+    )
 
 
 def stretch(found: TradePage) -> tuple[int, int, bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.exchanges.ccxt_visit import Errand, Grant, Reply, Visit, current_errand
+from collector.exchanges.ccxt.visit import Errand, Grant, Reply, Visit, current_errand
 from collector.exchanges.port import Call
 
 CALL = Call("binance", "klines", 2)
@@ -25,9 +25,9 @@ async def test_an_answer_counts_from_its_token() -> None:
     errand = Errand(CALL, granted)
     await errand.buy()
     assert errand.answer(3.5, "good").seconds == 2.5
-    assert errand.answer(3.5, "good").status == 0
+    assert errand.answer(3.5, "good").outcome == "none"
     errand.reply = Reply(200, {"date": "now"})
-    assert errand.answer(3.5, "good").status == 200
+    assert errand.answer(3.5, "good").outcome == "2xx"
     assert errand.answer(3.5, "good").headers == {"date": "now"}
 
 

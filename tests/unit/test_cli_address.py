@@ -9,7 +9,8 @@ import pytest
 
 from collector.cli.address import Address, address_for
 from collector.errors import ConfigError
-from collector.settings import ServerSettings, Settings
+from collector.settings import Settings
+from collector.settings_sections import ServerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

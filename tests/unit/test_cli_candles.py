@@ -13,7 +13,7 @@ import pytest
 from collector.cli.main import run
 from collector.market.candles import CANDLE_SCHEMA
 from collector.store.store import Store
-from tests.store_bars import BTC, at, bars, span
+from tests.support.bars import BTC, at, bars, span
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,14 +12,15 @@ import pytest
 from bson import ObjectId
 from rich.console import Console
 
-from collector.cli.actions.census import Census, History, Lag, lag_of, state_name
 from collector.cli.actions.connectors import status_words, used_words
 from collector.cli.actions.jobs import state_words
 from collector.cli.actions.status import facts_of, one_line, overview
-from collector.cli.answer import cell, to_json
 from collector.cli.facts import job_facts
+from collector.cli.output import cell, to_json
 from collector.connectors.connector import Connector
+from collector.jobs.history import HistoryProgress
 from collector.jobs.job import Job
+from collector.operations.census import Census, Lag, lag_of, state_name
 
 NOW = 1_735_732_800_000
 HOUR = 3_600_000
@@ -58,7 +59,7 @@ FULL = Census(
     connectors=[connector()],
     states={"binance": Counter(running=1, queued=2, failed=1)},
     lags={"binance": Lag(3, "1m")},
-    history=History(jobs=2, done=1, bars=750, bars_in_all=1000),
+    history=HistoryProgress(jobs=2, done=1, bars=750, bars_in_all=1000),
     workers=[{"_id": "w1", "host": "here", "pid": 7}],
 )
 
@@ -84,7 +85,7 @@ def test_status_tells_budget_jobs_history_workers_and_lag() -> None:
 
 
 def test_empty_states_are_words() -> None:
-    empty = Census(NOW, [], {}, {}, History(), [])
+    empty = Census(NOW, [], {}, {}, HistoryProgress(), [])
     shown = drawn(empty)
     assert "no connectors yet: collector connector add binance" in shown
     assert "workers: none alive" in shown

@@ -13,8 +13,9 @@ import pytest
 from collector.cli.main import run
 from collector.market.trade import Trade
 from collector.store.disk import LocalDisk
-from collector.store.trades import TRADE_SCHEMA, append_trades
-from tests.store_bars import T0
+from collector.store.trade_rows import TRADE_SCHEMA
+from collector.store.trades import append_trades
+from tests.support.bars import T0
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -92,7 +92,7 @@ def test_help_imports_nothing_heavy() -> None:
         (["trades", "../etc", "BTC/USDT"], "../etc"),
         (["trades", "binanse", "BTC/USDT"], "did you mean binance"),
         (["trades", "binance", "é" * 100], "too long for a symbol"),
-        (["trades", "binance", "BTC/USDT", "--format", "csv"], "say --out, too"),
+        (["trades", "binance", "BTC/USDT", "--format", "csv"], "add --out"),
         (["trades", "binance", "BTC/USDT", "--out", "trades.txt"], "--format is csv"),
         (["tickers", "binanse"], "did you mean binance"),
     ],
@@ -128,15 +128,6 @@ def test_errors_keep_their_names_and_numbers() -> None:
     unexpected = failure(KeyError("k"))
     assert (unexpected.exit_code, unexpected.name) == (1, "E_API")
     assert "--debug" in unexpected.message
-
-
-def test_an_address_with_a_password_is_never_quoted() -> None:
-    from pymongo.errors import InvalidURI, OperationFailure
-
-    told = failure(InvalidURI("bad port: 'secret@db'"))
-    assert told.exit_code == 8
-    assert "secret" not in str(told)
-    assert str(failure(OperationFailure("no", 18))).startswith("E_AUTH: ")
 
 
 def test_a_key_is_told_once_and_its_line_lets_it_in(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Which mongod is embedded, and what is said when there is none."""
+"""Which mongod is embedded, and the error when there is none."""
 
 from __future__ import annotations
 

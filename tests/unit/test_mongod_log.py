@@ -1,4 +1,4 @@
-"""What a person is told when mongod would not start."""
+"""What a user sees when mongod would not start."""
 
 from __future__ import annotations
 

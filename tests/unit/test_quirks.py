@@ -9,25 +9,34 @@ from pathlib import Path
 import pytest
 
 from collector.errors import ConfigError
-from collector.exchanges.quirks import Cost, Quirks, VenueWindow, quirks_for
+from collector.exchanges.quirks import Cost, Quirks, VenueWindow
 from collector.exchanges.quirks.lookup import WRITTEN_DOWN, request_window
-from collector.exchanges.registry import known_exchanges
+from collector.exchanges.registry import known_exchanges, quirks_for
 
 LISTED = {
     "binance",
     "binanceusdm",
     "binancecoinm",
+    "binanceus",
     "bitfinex",
     "bitget",
     "bitstamp",
     "bybit",
+    "bybiteu",
     "coinbase",
     "gate",
+    "gateeu",
+    "gemini",
     "htx",
+    "hyperliquid",
     "kraken",
     "kucoin",
+    "kucoinfutures",
     "mexc",
+    "myokx",
     "okx",
+    "okxus",
+    "upbit",
 }
 BARS = {
     "binance": "klines",
@@ -35,6 +44,7 @@ BARS = {
     "binancecoinm": "klines",
     "bitfinex": "candles/trade:{timeframe}:{symbol}/hist",
     "kucoin": "market/candles",
+    "kucoinfutures": "kline/query",
     "mexc": "klines",
     "okx": "market/history-candles",
 }
@@ -57,6 +67,14 @@ def test_binance_counts_weight_and_requests() -> None:
 )
 def test_futures_charge_by_the_page(exchange_id: str, limit: int | None, weight: int) -> None:
     assert quirks_for(exchange_id).weight("klines", limit) == weight
+
+
+@pytest.mark.parametrize(("limit", "weight"), [(1, 21), (60, 21), (61, 22), (5_000, 104)])
+def test_candles_of_hyperliquid_weigh_by_their_number(limit: int, weight: int) -> None:
+    quirks = quirks_for("hyperliquid")
+    endpoint = quirks.endpoint("info", {"type": "candleSnapshot", "req": {}})
+    assert quirks.weight(endpoint, limit) == weight
+    assert quirks.weight(quirks.endpoint("info", {"type": "unheard of"}), None) == 20
 
 
 @pytest.mark.parametrize("exchange_id", BARS)
@@ -88,11 +106,14 @@ def test_every_listed_exchange_has_a_record() -> None:
         ("bybit", 1000, None),
         ("coinbase", 300, None),
         ("gate", 1000, 9_900),
+        ("gemini", 1440, 1440),
+        ("hyperliquid", 5_000, 5_000),
         ("htx", 1000, None),
         ("kraken", 720, 720),
         ("kucoin", 1500, None),
         ("mexc", 500, None),
         ("okx", 300, None),
+        ("upbit", 200, None),
     ],
 )
 def test_pages_as_measured(exchange_id: str, page: int, oldest: int | None) -> None:
@@ -127,7 +148,8 @@ def test_bybit_counts_requests() -> None:
 
 
 def test_the_simulated_exchange_is_binance_under_another_name() -> None:
-    assert quirks_for("simulated") == replace(quirks_for("binance"), exchange_id="simulated")
+    own = replace(quirks_for("binance"), exchange_id="simulated", elsewhere={})
+    assert quirks_for("simulated") == own
 
 
 def test_quirks_cannot_be_changed() -> None:

@@ -52,6 +52,18 @@ def test_a_file_that_others_may_use_is_refused(tmp_path: Path, mode: int) -> Non
     assert "the-key" not in str(told.value)
 
 
+@pytest.mark.parametrize("mode", [0o444, 0o644, 0o600])
+def test_a_mounted_folder_takes_the_place_of_the_home_whatever_its_modes(
+    tmp_path: Path, mode: int
+) -> None:
+    mounted = kept(tmp_path / "mounted", mode=mode).parents[2]
+    kept(tmp_path / "home", "of:the home")
+    where = {"COLLECTOR_SECRETS_DIR": str(mounted)}
+    assert resolve(REFERENCE, tmp_path / "home", where) == TEXT
+    with pytest.raises(ConfigError, match=str(mounted)):
+        resolve("secret://bybit/prod/other_key", tmp_path / "home", where)
+
+
 def test_a_reference_that_leads_nowhere_says_where_it_was_looked_for(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=VARIABLE) as told:
         resolve(REFERENCE, tmp_path, {})

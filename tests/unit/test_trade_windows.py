@@ -1,12 +1,12 @@
-"""Windows of trades that come newest first: what to ask for next, what an answer settles."""
+"""Windows of trades that come newest first: what to request next, what an answer covers."""
 
 from __future__ import annotations
 
 import pytest
 
 from collector.errors import ExchangeUnavailable
+from collector.exchanges.ccxt.trade_windows import FIRST_MS, MOST_PAGES, TradeWindow, TradeWindows
 from collector.exchanges.port import TradePage
-from collector.exchanges.trade_windows import FIRST_MS, MOST_PAGES, TradeWindow, TradeWindows
 from collector.market.trade import Trade
 
 NOW = 1_735_732_800_000
@@ -20,7 +20,7 @@ def trades(from_ms: int, count: int, apart_ms: int = 1, first_id: int = 0) -> li
 
 
 def read(windows: TradeWindows, window: TradeWindow, told: list[Trade]) -> TradePage:
-    return windows.read(window, told, count=len(told), since_ms=window.from_ms, settled_ms=NOW)
+    return windows.read(window, told, count=len(told), since_ms=window.from_ms, final_ms=NOW)
 
 
 def narrowed() -> TradeWindows:

@@ -41,7 +41,7 @@ def test_a_denied_caller_is_told_the_first_moment_that_helps() -> None:
     for moment in (START, START + 300):
         state = _with_grant(window, state, moment)
     used = usage(window, state, "sliding_window", START + 400)
-    free_at = used.free_at(1, window.limit, START + 400)
+    free_at = used.first(lambda used: used < window.limit, START + 400)
     assert usage(window, state, "sliding_window", free_at).used == 1
     assert usage(window, state, "sliding_window", free_at - 1).used == 2
 

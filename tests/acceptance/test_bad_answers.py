@@ -1,0 +1,42 @@
+"""Two bad answers in a hundred: a backfill asks again, and stays one run."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+from collector.connectors.connector import Limits
+from collector.simulated.faults.answers import BadAnswer
+from tests.acceptance.job_diary import JobDiary
+from tests.acceptance.live_jobs import WITHIN_SECONDS
+from tests.support.fleet import PAGES_OF_100, fleet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from collector.mongo.client import Database
+
+DAYS = 38
+
+
+async def test_two_percent_of_bad_answers_leave_a_backfill_one_run(
+    database: Database, mongo_uri: str, tmp_path: Path
+) -> None:
+    limits = Limits(60, 1_000)
+    async with fleet(database, mongo_uri, tmp_path, limits=limits, **PAGES_OF_100) as f:
+        diary = await JobDiary.begin(database)
+        f.exchange.faults.add(BadAnswer(endpoint="klines", probability=0.02))
+        job = await f.backfill(days=DAYS)
+        async with f.worker() as worker:
+            done = await f.finished(job, WITHIN_SECONDS)
+            worker.signal(signal.SIGTERM)  # which writes the last of the history of runs
+            assert await worker.ended() == 0
+        pages = [entry for entry in f.klines() if entry.limit != 1]  # less the first bar there is
+        struck = [entry for entry in pages if "bad_answer" in entry.faults]
+        assert len(struck) >= 5, "hardly a bad answer"
+        runs = await database.job_runs.find({"job_id": job.id})
+        assert [run["outcome"] for run in runs] == ["done"]
+        assert max(await diary.values("attempt")) <= 1
+        assert runs[0]["pages"] == len({entry.start_ms for entry in pages})
+        await diary.check()
+        f.check(done)

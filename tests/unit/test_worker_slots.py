@@ -1,0 +1,50 @@
+"""How a worker's slots are divided among exchanges that may hang."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workers.claiming import slots
+
+EXCHANGES = [f"x{number}" for number in range(8)]
+
+
+def test_one_exchange_alone_has_all_slots() -> None:
+    assert slots("a", {}, {"a"}, 100) == 100
+    assert slots("a", {"a": 100}, {"a"}, 100) == 0
+
+
+def test_a_hanging_exchange_leaves_slots_for_the_other() -> None:
+    assert slots("hangs", {"hangs": 75}, {"hangs", "works"}, 100) == 0
+    assert slots("works", {"hangs": 75}, {"hangs", "works"}, 100) == 25
+
+
+def test_what_nobody_else_needs_may_be_used() -> None:
+    assert slots("a", {"b": 25}, {"a", "b"}, 100) == 75
+    assert slots("a", {"b": 60}, {"a", "b"}, 100) == 40
+
+
+def test_with_more_exchanges_than_slots_each_may_have_one() -> None:
+    many = {f"x{number}" for number in range(10)}
+    assert slots("x0", {}, many, 4) == 1
+    assert slots("x0", {"x0": 1}, many, 4) == 0
+
+
+@given(
+    order=st.lists(st.sampled_from(EXCHANGES), max_size=60),
+    concurrency=st.integers(1, 40),
+    contenders=st.integers(1, 8),
+)
+def test_whoever_hangs_everyone_else_gets_a_slot(
+    order: list[str], concurrency: int, contenders: int
+) -> None:
+    """Exchanges take all they may, in any order, and give nothing back."""
+    among = EXCHANGES[:contenders]
+    held = dict.fromkeys(among, 0)
+    for exchange in (name for name in order if name in held):
+        held[exchange] += max(0, slots(exchange, held, among, concurrency))
+        assert sum(held.values()) <= concurrency
+    if concurrency >= 2 * contenders:
+        for exchange in among:
+            assert held[exchange] or slots(exchange, held, among, concurrency) >= 1
