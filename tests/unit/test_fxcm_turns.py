@@ -36,14 +36,17 @@ class Callers:
             await self.ends[key].wait()
 
 
-async def test_calls_go_one_at_a_time_in_order_and_series_that_go_first_before_others() -> None:
-    callers = Callers("XAUUSD:1m")
-    for key in ("EURJPY:1m", "GBPUSD:1m", "XAUUSD:1m", "AUDUSD:1m"):
+async def test_a_series_that_goes_first_waits_for_one_other_call_and_keeps_none_from_theirs() -> (
+    None
+):
+    callers = Callers("XAUUSD:1m", "XAUUSD:5m")
+    for key in ("EURJPY:1m", "GBPUSD:1m", "AUDUSD:1m", "XAUUSD:1m", "XAUUSD:5m"):
         await callers.comes(key)
     assert callers.made == ["EURJPY:1m"]
-    for key in ("EURJPY:1m", "XAUUSD:1m", "GBPUSD:1m", "AUDUSD:1m"):
+    order = ["EURJPY:1m", "XAUUSD:1m", "GBPUSD:1m", "XAUUSD:5m", "AUDUSD:1m"]
+    for key in order:
         await callers.ends_call(key)
-    assert callers.made == ["EURJPY:1m", "XAUUSD:1m", "GBPUSD:1m", "AUDUSD:1m"]
+    assert callers.made == order
     await callers.comes("NZDUSD:1m")
     assert callers.made[-1] == "NZDUSD:1m", "the turn is free again"
     await callers.ends_call("NZDUSD:1m")

@@ -1,18 +1,20 @@
 """Whose call is next: the SDK makes one at a time.
 
-Calls go in the order in which they came, those of series that go first before all others.
+Series that go first have a queue of their own. While both queues wait they take turns, so a call of
+such a series waits for one other call at most, and never keeps the others from theirs.
 """
 
 from __future__ import annotations
 
 import asyncio
-import heapq
+from collections import deque
 from contextlib import asynccontextmanager
-from itertools import count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+_Queue = deque[asyncio.Future[None]]
 
 
 class Turns:
@@ -21,35 +23,38 @@ class Turns:
     def __init__(self, first: frozenset[str] = frozenset()) -> None:
         self._first = first
         self._busy = False
-        self._numbers = count()
-        self._waiting: list[tuple[bool, int, asyncio.Future[None]]] = []
+        self._ahead: _Queue = deque()
+        self._others: _Queue = deque()
 
     @asynccontextmanager
     async def turn(self, key: str) -> AsyncIterator[None]:
         """Entered when it is this caller's turn; the next one's begins when it is left."""
+        mine = self._ahead if key in self._first else self._others
         if self._busy:
-            await self._wait(key)
+            await self._wait(mine)
         self._busy = True
         try:
             yield
         finally:
-            self._pass_on()
+            self._pass_on(mine)
 
-    async def _wait(self, key: str) -> None:
-        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiting, (key not in self._first, next(self._numbers), mine))
+    async def _wait(self, mine: _Queue) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        mine.append(turn)
         try:
-            await mine
+            await turn
         except asyncio.CancelledError:
-            if mine.done() and not mine.cancelled():
-                self._pass_on()  # It was given the turn in the same moment.
+            if turn.done() and not turn.cancelled():
+                self._pass_on(mine)  # It was given the turn in the same moment.
             raise
 
-    def _pass_on(self) -> None:
-        """Gives the turn to the next one that still waits; it stays taken meanwhile."""
-        while self._waiting:
-            *_, waiter = heapq.heappop(self._waiting)
-            if not waiter.done():
-                waiter.set_result(None)
-                return
+    def _pass_on(self, last: _Queue) -> None:
+        """Gives the turn to the next caller that still waits; until then it stays taken."""
+        other = self._others if last is self._ahead else self._ahead
+        for queue in (other, last):
+            while queue:
+                waiting = queue.popleft()
+                if not waiting.done():
+                    waiting.set_result(None)
+                    return
         self._busy = False
