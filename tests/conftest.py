@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -17,9 +18,13 @@ from tests.support.redis_fixtures import redis_server  # noqa: F401 - a fixture
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-# A busy machine is slow, and no test judges how fast it is.
+# A busy machine is slow, and no test judges how fast it is. New examples are looked for by
+# developers all day; what guards main is judged by the same ones every time.
 hypothesis.settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "any machine",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
 )
 hypothesis.settings.load_profile("any machine")
 
