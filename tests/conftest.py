@@ -12,11 +12,12 @@ from collector import logs
 from collector.mongo.client import Database
 from collector.mongo.embedded import EmbeddedMongo
 from tests.support.databases import Shelf, new_name
+from tests.support.driver_sockets import closing_driver_sockets
 from tests.support.lakes import bucket, lake  # noqa: F401 - fixtures
 from tests.support.redis_fixtures import redis_server  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
 # A busy machine is slow, and no test judges how fast it is. New examples are looked for by
 # developers all day; what guards main is judged by the same ones every time.
@@ -32,6 +33,12 @@ hypothesis.settings.load_profile("any machine")
 @pytest.fixture(scope="session", autouse=True)
 def _quiet_logs() -> None:
     logs.configure("CRITICAL", "json")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _closed_sockets() -> Iterator[None]:
+    with closing_driver_sockets():
+        yield
 
 
 @pytest.fixture(scope="session")
