@@ -88,7 +88,7 @@ async def backfills(home: Path) -> list[dict[str, Any]]:
 
 async def stop(process: asyncio.subprocess.Process) -> None:
     process.send_signal(signal.SIGINT)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         assert await process.wait() == 0
 
 
@@ -142,7 +142,7 @@ async def check_new_bars_come_in_time(home: Path) -> None:
                 now_ms - job["cursor"]["since_ms"] <= 2 * MINUTE for job in live
             )
 
-        await until(all_told, "every series is up to date", 60)
+        await until(all_told, "every series is up to date")
 
 
 async def check_datalayer_finds_it_sound(home: Path, exchange: str) -> None:

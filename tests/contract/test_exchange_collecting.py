@@ -149,7 +149,7 @@ async def _without_failing(queue: JobQueue, job: Job, satisfied: Callable[[Job],
         assert found.state is not State.FAILED, found.document["stats"]
         return satisfied(found)
 
-    return await until_job(queue, job, so_far, 60)
+    return await until_job(queue, job, so_far)
 
 
 @asynccontextmanager
@@ -180,7 +180,7 @@ async def collecting(
             yield JobQueue(database), store
         finally:
             worker.drain()
-            await asyncio.wait_for(running, 30)
+            await asyncio.wait_for(running, 120)
 
 
 def rows_of(store: Store, series: Series, until_ms: int) -> list[Any]:

@@ -85,5 +85,5 @@ async def test_stopping_the_server_ends_the_stream(database: Database, tmp_path:
     ):
         await listening(response)
         client.services.feed.close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             assert await response.content.read() == b"\n"

@@ -236,7 +236,7 @@ async def test_a_process_serves_until_sigterm_and_exits_with_0(
         "COLLECTOR_MONGO_DB": database.raw.name,
         "COLLECTOR_HOME": str(tmp_path),
     }
-    async with asyncio.timeout(30), api_process("--port", "0", **settings) as process:
+    async with asyncio.timeout(120), api_process("--port", "0", **settings) as process:
         assert process.stdout is not None
         line = (await process.stdout.readline()).decode()
         url = re.search(r"http://127\.0\.0\.1:\d+", line)
@@ -253,7 +253,7 @@ async def test_a_process_serves_until_sigterm_and_exits_with_0(
 
 async def test_it_refuses_to_listen_to_the_world_without_keys(tmp_path: Path) -> None:
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(120),
         api_process("--host", "0.0.0.0", COLLECTOR_HOME=str(tmp_path)) as process,
     ):
         said = (await process.communicate())[1].decode()

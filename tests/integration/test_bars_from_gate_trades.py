@@ -64,7 +64,7 @@ class Gate:
         return (await self.queue.add(JobSpec("gate", kind, cursor=cursor, **named)))[0]
 
     async def until(self, job: Job, satisfied: Callable[[Job], bool]) -> Job:
-        return await until_job(self.queue, job, satisfied, 60)
+        return await until_job(self.queue, job, satisfied)
 
     async def made(self, since_ms: int, until_ms: int, page: int = 0, **fields: Any) -> Job:
         cursor = Cursor(since_ms=since_ms, until_ms=until_ms, page=page)
@@ -108,7 +108,7 @@ async def at_gate(database: Database, root: Path, tape: Tape) -> AsyncIterator[G
             yield Gate(venue, tape, store, JobQueue(database), series)
         finally:
             worker.drain()
-            await asyncio.wait_for(running, 30)
+            await asyncio.wait_for(running, 120)
 
 
 def minutes(first_ms: int, count: int) -> Tape:

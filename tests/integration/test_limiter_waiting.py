@@ -73,7 +73,7 @@ async def test_who_comes_during_a_command_waits_no_longer_than_its_patience(
     hasty = asyncio.create_task(limiter.acquire("x", patience=0.2))
     await asyncio.sleep(0)
     commands.go.set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         with pytest.raises(RateLimited):
             await hasty
     assert not patient.done()
@@ -92,7 +92,7 @@ async def test_everybody_waits_for_the_first_who_may_have_a_token(
         asyncio.create_task(limiter.acquire("x", weight=weight, patience=90.0))
         for weight in (1, 9, 1)
     ]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         await asyncio.gather(waiting[0], waiting[2])
     assert not waiting[1].done()
     waiting[1].cancel()
@@ -104,7 +104,7 @@ async def test_a_fixed_window_is_asked_again_when_it_has_ended_and_not_before(
     await registry.ensure("x", Limits(1, 400, algorithm="fixed_window"))
     for _ in range(5):
         await limiter.acquire("x", patience=5.0)
-    # By the connector's count: on a busy machine a token ages, and another one is asked for.
+    # By the connector's count: a token does not outlive its window, and another one is bought.
     grants = (await registry.get("x")).document["granted_total"]
     assert commands.sent <= 2 * grants, "one that was denied, and one after the reset"
 

@@ -56,7 +56,7 @@ async def working(
             assert not running.done(), "the worker has ended by itself"
         finally:
             worker.drain()
-            await asyncio.wait_for(running, 30)
+            await asyncio.wait_for(running, 120)
 
 
 def a_run(job: Job) -> Run:

@@ -113,7 +113,7 @@ class FxcmCollecting:
         cursor = Cursor(since_ms=from_ms, until_ms=to_ms)
         return await self.job("ohlcv_backfill", *subject, cursor=cursor)
 
-    async def until(self, job: Job, satisfied: Callable[[Job], bool], seconds: float = 60) -> Job:
+    async def until(self, job: Job, satisfied: Callable[[Job], bool], seconds: float = 120) -> Job:
         return await until_job(self.queue, job, satisfied, seconds)
 
     async def session(self) -> ShownSession:
@@ -122,7 +122,7 @@ class FxcmCollecting:
         assert shown is not None
         return shown
 
-    async def until_state(self, state: str, seconds: float = 60) -> ShownSession:
+    async def until_state(self, state: str, seconds: float = 120) -> ShownSession:
         async def reached() -> ShownSession | None:
             found = await self.session()
             return found if found.state == state else None
@@ -173,7 +173,7 @@ class FxcmCollecting:
                     yield worker
                 finally:
                     worker.drain()
-                    await asyncio.wait_for(running, 30)
+                    await asyncio.wait_for(running, 120)
 
 
 @pytest.fixture
