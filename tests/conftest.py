@@ -45,7 +45,14 @@ def _closed_sockets() -> Iterator[None]:
 async def mongo(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EmbeddedMongo]:
     """The embedded mongod under test is also the one the tests run on."""
     async with await EmbeddedMongo.start(tmp_path_factory.mktemp("home"), purpose="tests") as mongo:
+        await _keep_expired(mongo.uri)
         yield mongo
+
+
+async def _keep_expired(uri: str) -> None:
+    """Once a minute mongod removes what has expired: runs that a test dates to 1970, too."""
+    async with Database(uri, "admin") as admin:
+        await admin.raw.command({"setParameter": 1, "ttlMonitorEnabled": False})
 
 
 @pytest.fixture(scope="session")
