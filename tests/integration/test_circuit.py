@@ -9,6 +9,8 @@ import math
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import pytest
+
 from collector.connectors.circuit.gate import CircuitSettings
 from collector.connectors.circuit.shared import SharedCircuit
 from collector.connectors.circuit.state import CircuitState, CircuitTransition
@@ -43,11 +45,10 @@ from tests.support.until import until
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
     from collector.mongo.client import Database
 
 
+@pytest.mark.tokens_age
 async def test_forty_percent_errors_in_front_of_two_workers(
     database: Database, mongo_uri: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -103,7 +103,7 @@ async def test_a_fixed_window_is_asked_again_when_it_has_ended_and_not_before(
 ) -> None:
     await registry.ensure("x", Limits(1, 400, algorithm="fixed_window"))
     for _ in range(5):
-        await limiter.acquire("x", patience=5.0)
+        await limiter.acquire("x", patience=60.0)
     # By the connector's count: a token does not outlive its window, and another one is bought.
     grants = (await registry.get("x")).document["granted_total"]
     assert commands.sent <= 2 * grants, "one that was denied, and one after the reset"
@@ -141,13 +141,18 @@ async def test_room_that_was_saved_is_given_up_when_nobody_comes_for_it(
     database: Database, registry: ConnectorRegistry, limiter: Limiter
 ) -> None:
     await registry.ensure("x", Limits(1_000, 300, windows=(Window("weight", 10, 300),)))
-    now = database.server_clock.now_ms()
-    saved = {"weight": 9, "until": now + 300}
     await limiter.acquire("x")
-    await database.connectors.update_one({"exchange_id": "x"}, {"$set": {"limiter.saved": saved}})
+
+    async def save(for_ms: int) -> None:
+        saved = {"weight": 10, "until": database.server_clock.now_ms() + for_ms}
+        change = {"$set": {"limiter.saved": saved}}
+        await database.connectors.update_one({"exchange_id": "x"}, change)
+
+    await save(LONG)
     with pytest.raises(RateLimited):
         await limiter.acquire("x")
-    await limiter.acquire("x", patience=5.0)
+    await save(100)
+    await limiter.acquire("x", patience=60.0)
 
 
 async def test_others_may_have_what_priority_callers_have_had_of_the_reserve(
