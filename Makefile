@@ -33,6 +33,8 @@ check: install  ## format, lint, types, import rule, deployment files
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/oxfmt --check api/dashboard/static
+	$(BIN)/oxlint api/dashboard/static
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
 	$(BIN)/kubernetes-validate --strict --kubernetes-version 1.33 kubernetes/collector.yaml
 	$(BIN)/hadolint Dockerfile Dockerfile.fxcm
@@ -56,6 +58,7 @@ chaos: install  ## the fault suite at full length
 format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/oxfmt api/dashboard/static
 
 lock:  ## rewrite the lock files from pyproject.toml (needs uv): for developers, the image, its wheel
 	$(LOCK) --extra embedded --extra dev pyproject.toml --output-file requirements.lock

@@ -8,6 +8,7 @@ from __future__ import annotations
 from api.routes import (
     bulk_jobs,
     candles,
+    census,
     connectors,
     coverage,
     events,
@@ -15,6 +16,7 @@ from api.routes import (
     jobs,
     live,
     markets,
+    me,
     process,
     quarantine,
     reports,
@@ -44,5 +46,7 @@ ROUTERS = (
     events.router,
     workers.router,
     troubles.router,
+    census.router,
+    me.router,
     process.router,
 )

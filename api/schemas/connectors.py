@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from api.schemas.budgets import BudgetView
 from api.schemas.fields import (
     LARGEST_COUNT,
     WHOLE,
@@ -253,6 +254,9 @@ class ConnectorView(BaseModel):
     rate_limit_window_start: int
     rate_limit_reset_at: int
     reported_usage: ReportedUsage | None
+    budgets: list[BudgetView] = Field(
+        description="What is used now of every window, the fullest first"
+    )
     paused_until: int | None
     blocked_until: int | None
     blocked_reason: str | None
@@ -301,6 +305,7 @@ class ConnectorView(BaseModel):
             rate_limit_window_start=document.get("rate_limit_window_start") or 0,
             rate_limit_reset_at=document.get("rate_limit_reset_at") or 0,
             reported_usage=document.get("reported_usage"),
+            budgets=BudgetView.all_of(connector, now_ms),
             paused_until=None if pause_over else paused_until,
             blocked_until=blocked_until if blocked else None,
             blocked_reason=document.get("blocked_reason") if blocked else None,

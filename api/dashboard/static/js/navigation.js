@@ -1,0 +1,4 @@
+/** The links of the navigation, with the second key of their shortcut. */
+export const NAVIGATION = [
+  { name: "overview", words: "Overview", href: "/", icon: "overview", key: "o" },
+];
