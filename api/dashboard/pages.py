@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from api.dashboard.files import DashboardFiles, File
-
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from api.dashboard.files import DashboardFiles, File
 
 VIEWS = ("/", "/jobs", "/chart", "/quality", "/prices", "/add", "/login")
 """Each view has its own address, which may be reloaded, shared and opened in a new tab."""

@@ -36,5 +36,7 @@ async def remove_jobs(body: BulkChange, parts: Parts) -> BulkView:
 
 async def _changed(parts: Services, verb: str, body: BulkChange) -> BulkView:
     asked = body.filter
-    answer = await change_many(parts.database, verb, asked.values(), every=bool(asked.all))
+    answer = await change_many(
+        parts.database, verb, asked.values(), every=bool(asked.all), dry_run=body.dry_run
+    )
     return BulkView(matched=answer.matched, changed=answer.changed, refused=list(answer.refused))

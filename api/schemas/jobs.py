@@ -17,6 +17,7 @@ from api.schemas.fields import (
     Name,
     ObjectIdCursor,
     QueryFields,
+    SearchText,
     Symbol,
     TimeframeName,
 )
@@ -28,6 +29,7 @@ from collector.jobs.cursor import Cursor
 from collector.jobs.earlier import requested_since
 from collector.jobs.job import Job
 from collector.jobs.network import network_of, place_of
+from collector.operations.job_words import advice_words, reason_words
 from collector.operations.new_job import JobRequest
 
 JobStatus = Literal["active", "paused", "deleted"]
@@ -149,11 +151,14 @@ class JobFilters(QueryFields):
         max_length=100,
         description="`done`: finished; `paused`: stopped by a person, neither done nor failed",
     )
+    search: SearchText | None = Field(
+        default=None, description="Letters of the symbol, whatever their case; `btcusdt` is fine"
+    )
     order: Literal["oldest", "newest"] = Field("oldest", description="By when they were made")
     limit: Limit = 100
     cursor: ObjectIdCursor | None = None
 
-    def values(self) -> dict[str, list[str]]:
+    def values(self) -> dict[str, str | list[str]]:
         given = {"order", "limit", "cursor", "network"}
         fields = {name: value for name, value in self.model_dump(exclude=given).items() if value}
         if self.network is not None:
@@ -213,6 +218,10 @@ class JobView(BaseModel):
     fence: int
     waiting_for: str | None
     progress: dict[str, Any] | None
+    reason: str | None = Field(
+        description="Why it does not do its work, in words: its last error, or what it waits for"
+    )
+    advice: str | None = Field(description="What to do about its last error")
     requested_since: int | None = Field(
         default=None,
         description="Where the history of a backfill is to begin, in epoch ms; 0: its first bar",
@@ -254,6 +263,8 @@ class JobView(BaseModel):
             fence=job.fence,
             waiting_for=document.get("waiting_for"),
             progress=document.get("progress"),
+            reason=reason_words(job) or None,
+            advice=advice_words(job),
             requested_since=requested_since(job),
             created_at=document["created_at"],
             updated_at=document["updated_at"],

@@ -13,7 +13,6 @@ from collector.cli.actions.workers import no_worker_note
 from collector.cli.database import opened
 from collector.cli.facts import job_facts, run_facts
 from collector.cli.failures import UsageMistake
-from collector.cli.job_reason import reason_words
 from collector.cli.moments import shown_age, shown_moment, shown_span
 from collector.cli.output import Output, table
 from collector.connectors.registry import ConnectorRegistry
@@ -21,6 +20,7 @@ from collector.errors import CollectorError
 from collector.jobs.list_filters import STATE_WORDS
 from collector.jobs.queue import JobQueue
 from collector.jobs.runs import RunHistory
+from collector.operations.job_words import reason_words
 from collector.operations.market_names import MarketNames
 from collector.operations.named_job import job_ids
 from collector.operations.new_job import add_job, known_type
