@@ -1,4 +1,5 @@
 /** The links of the navigation, with the second key of their shortcut. */
 export const NAVIGATION = [
   { name: "overview", words: "Overview", href: "/", icon: "overview", key: "o" },
+  { name: "jobs", words: "Jobs", href: "/jobs", icon: "jobs", key: "j" },
 ];

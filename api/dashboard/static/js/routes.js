@@ -1,9 +1,13 @@
 /** Every address, and the view behind it. */
 
+import { open as job } from "./views/job/view.js";
+import { open as jobs } from "./views/jobs/view.js";
 import { open as login } from "./views/login/view.js";
 import { open as overview } from "./views/overview/view.js";
 
 export const ROUTES = [
   { name: "overview", pattern: /^\/$/, open: overview },
+  { name: "jobs", pattern: /^\/jobs$/, open: jobs },
+  { name: "job", pattern: /^\/jobs\/(?<id>[0-9a-f]{24})$/, open: job, under: "jobs" },
   { name: "login", pattern: /^\/login$/, open: login, alone: true },
 ];

@@ -83,7 +83,7 @@ export function actionsOf(job) {
   return {
     run: state !== "running" && state !== "paused",
     pause: job.status === "active",
-    resume: job.status === "paused" && state !== "failed",
+    resume: state === "paused",
     remove: true,
   };
 }
