@@ -9,20 +9,26 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from api.problems import Refusal
 from collector.errors import InvalidInput
+from collector.market.letters import fits
 from collector.market.series import Series
 from collector.market.timeframe import Timeframe
 from collector.operations.connectors import check_exchange
 from collector.pipeline.resample import divides
+from collector.reports.ledgers import ledgers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from api.deps import Services
+    from api.schemas.coverage_days import DaysAsked
+    from api.schemas.missing_ranges import RangesAsked
     from api.schemas.reports import SeriesAsked
+    from collector.reports.ledgers import SeriesLedger
     from collector.store.store import Store
 
 T = TypeVar("T")
@@ -72,6 +78,45 @@ async def series_page(parts: Services, asked: SeriesAsked) -> tuple[list[Series]
     page = rest[: asked.limit]
     more = len(rest) > len(page)
     return page, _cursor(page[-1]) if more else None
+
+
+async def ledger_page(parts: Services, asked: DaysAsked) -> tuple[list[SeriesLedger], str | None]:
+    """The collected series that are meant, with what is covered of each, and the next cursor."""
+    check_names(asked.exchange_id, asked.timeframe)
+    after = None if asked.cursor is None else _place(asked.cursor)
+    found = await in_reader(_ledgers, parts.store, asked, after, asked.limit + 1)
+    page = found[: asked.limit]
+    return page, _cursor(page[-1].series) if len(found) > len(page) else None
+
+
+async def all_ledgers(parts: Services, asked: DaysAsked | RangesAsked) -> list[SeriesLedger]:
+    """All collected series that are meant."""
+    check_names(asked.exchange_id, asked.timeframe)
+    return await in_reader(_ledgers, parts.store, asked, None, None)
+
+
+def _ledgers(
+    store: Store,
+    asked: DaysAsked | RangesAsked,
+    after: tuple[str, str, Timeframe] | None,
+    most: int | None,
+) -> list[SeriesLedger]:
+    """Looks at whole markets, whose shorter bars may cover longer ones."""
+    markets = [
+        each
+        for each in store.series(asked.exchange_id)
+        if (asked.symbol is None or each.symbol == asked.symbol)
+        and (after is None or (each.exchange_id, each.symbol) >= after[:2])
+        and fits(asked.search, each.symbol)
+    ]
+    wanted = None if asked.timeframe is None else Timeframe.parse(asked.timeframe)
+    found = (
+        each
+        for each in ledgers(store, markets)
+        if (after is None or _key(each.series) > after)
+        and (wanted is None or each.series.timeframe == wanted)
+    )
+    return list(islice(found, most))
 
 
 def _meant(store: Store, asked: SeriesAsked) -> list[Series]:

@@ -10,6 +10,7 @@ from api.schemas.fields import WHOLE, Body, Moment, Name, QueryFields
 from collector.errors import InvalidInput
 from collector.history.event import LATEST_MS
 from collector.history.inbox import NetworkState
+from collector.history.known_pairs import KnownPairs
 from collector.market.moment import moment_at
 
 Uint256 = Annotated[
@@ -212,3 +213,31 @@ class VolumeItem(BaseModel):
 class VolumeItems(_Exact):
     items: list[VolumeItem]
     next_cursor: str | None
+
+
+class PairView(BaseModel):
+    """A pair of a network."""
+
+    network: str = Field(description="One of the settings")
+    base: str = Field(description="`NET:TOKEN`")
+    quote: str = Field(description="`NET:TOKEN`")
+    bucket_sec: int = Field(description="How long its stored buckets are, in seconds")
+
+    @classmethod
+    def all_of(cls, known: KnownPairs) -> list[Self]:
+        return [
+            cls(
+                network=known.network,
+                base=str(pair.base),
+                quote=str(pair.quote),
+                bucket_sec=known.bucket_sec,
+            )
+            for pair in known.pairs
+        ]
+
+
+class PairPage(BaseModel):
+    """All of them: `next_cursor` is always null."""
+
+    items: list[PairView]
+    next_cursor: None = None

@@ -1,11 +1,13 @@
 """Streams as requests and answers show them."""
 
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.fields import Body, BodyMoment, ExchangeId, Symbol, TimeframeName
 from api.schemas.jobs import JobView
+from collector.operations.series_cost import SeriesCost
 
 
 class NewStreams(Body):
@@ -41,3 +43,26 @@ class StreamsView(BaseModel):
         description="What became of `since` where a series existed: an earlier one is fetched,"
         " a later one changes nothing",
     )
+
+
+class CostView(BaseModel):
+    """What series would take, by the budget alone: the way to the exchange comes on top."""
+
+    series: int = Field(description="How many series were named")
+    existing: int = Field(description="Those whose history is stored or being fetched already")
+    unknown: int = Field(
+        description="Those whose first bar is not known: their history is not in the figures"
+    )
+    bars: int = Field(description="Bars of history to be fetched")
+    requests: int = Field(description="Requests that this takes")
+    seconds: float = Field(description="Seconds of budget that this takes")
+    seconds_ahead: float = Field(
+        description="Seconds of budget that backfills of the exchange still need"
+    )
+    requests_per_day: int = Field(description="Requests a day for new bars, from then on")
+    share_per_day: float = Field(description="The share of the budget that these are, 0 to 1")
+    has_connector: bool = Field(description="false: the limits are those of a new connector")
+
+    @classmethod
+    def of(cls, cost: SeriesCost) -> Self:
+        return cls.model_validate(asdict(cost))

@@ -1,4 +1,4 @@
-"""Jobs whose symbol has some letters in it, in the order of every list.
+"""Jobs whose symbol has some letters in it (market/letters.py), in the order of every list.
 
 Few symbols fit most texts: their jobs are read by the index of symbols and put in order. A text
 that fits many, such as a quote currency, is a condition on the list instead: its pages are soon
@@ -7,8 +7,9 @@ full.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
+
+from collector.market.letters import patterns
 
 if TYPE_CHECKING:
     from collector.mongo.client import Collection, Document
@@ -17,13 +18,9 @@ FEW_SYMBOLS = 50
 
 
 def like(text: str) -> Document:
-    """The condition on a symbol: every word of the text is in it, whatever its case.
-
-    A text without separators fits symbols with them: `btcusdt` fits BTC/USDT.
-    """
-    words = [_with_separators(word) for word in text.split()]
-    found: list[Document] = [{"symbol": {"$regex": word, "$options": "i"}} for word in words]
-    return found[0] if len(found) == 1 else {"$and": found}
+    """The condition on a symbol."""
+    found = [{"symbol": {"$regex": each, "$options": "i"}} for each in patterns(text)]
+    return {"$and": found}
 
 
 async def symbols_like(jobs: Collection, text: str, index: str) -> list[str] | None:
@@ -35,8 +32,3 @@ async def symbols_like(jobs: Collection, text: str, index: str) -> list[str] | N
     ]
     found = [group["_id"] for group in await jobs.aggregate(stages, hint=index)]
     return found if len(found) <= FEW_SYMBOLS else None
-
-
-def _with_separators(word: str) -> str:
-    # Venues write BTC/USDT:USDT without what separates its parts.
-    return "[/:-]?".join(re.escape(letter) for letter in word if letter not in "/:-")
