@@ -2,4 +2,5 @@
 export const NAVIGATION = [
   { name: "overview", words: "Overview", href: "/", icon: "overview", key: "o" },
   { name: "jobs", words: "Jobs", href: "/jobs", icon: "jobs", key: "j" },
+  { name: "chart", words: "Chart", href: "/chart", icon: "chart", key: "c" },
 ];

@@ -1,5 +1,6 @@
 /** Every address, and the view behind it. */
 
+import { open as chart } from "./views/chart/view.js";
 import { open as job } from "./views/job/view.js";
 import { open as jobs } from "./views/jobs/view.js";
 import { open as login } from "./views/login/view.js";
@@ -9,5 +10,6 @@ export const ROUTES = [
   { name: "overview", pattern: /^\/$/, open: overview },
   { name: "jobs", pattern: /^\/jobs$/, open: jobs },
   { name: "job", pattern: /^\/jobs\/(?<id>[0-9a-f]{24})$/, open: job, under: "jobs" },
+  { name: "chart", pattern: /^\/chart$/, open: chart },
   { name: "login", pattern: /^\/login$/, open: login, alone: true },
 ];
