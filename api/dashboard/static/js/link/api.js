@@ -38,7 +38,7 @@ export function createApi(session, refused = () => {}) {
   }
   return {
     get: (path, query, signal) => ask("GET", path, { query, signal }),
-    post: (path, body) => ask("POST", path, { body: body ?? {} }),
+    post: (path, body, signal) => ask("POST", path, { body: body ?? {}, signal }),
     act: (path) => ask("POST", path, {}),
     remove: (path) => ask("DELETE", path, {}),
   };

@@ -29,6 +29,21 @@ export function price(value) {
   return value.toLocaleString("en-US", { maximumFractionDigits: digits });
 }
 
+/** Digits behind the point that a price needs. */
+export function digitsOf(...values) {
+  const needed = values.map((value) => (price(value).split(".")[1] ?? "").length);
+  return Math.max(0, ...needed);
+}
+
+/** A price with exactly so many digits, so that a column is aligned. */
+export const priceWith = (digits, value) =>
+  value === null || value === undefined
+    ? "–"
+    : value.toLocaleString("en-US", {
+        minimumFractionDigits: digits,
+        maximumFractionDigits: digits,
+      });
+
 /** `1 job`, `3 jobs` */
 export const plural = (value, one, many = `${one}s`) =>
   `${count(value)} ${value === 1 ? one : many}`;
