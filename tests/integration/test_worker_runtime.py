@@ -213,8 +213,8 @@ async def test_a_lease_taken_by_someone_else_ends_the_run_with_one_count(
 async def test_a_long_job_keeps_its_lease(
     database: Database, registry: ConnectorRegistry, queue: JobQueue
 ) -> None:
-    job, _ = await queue.add(JobSpec("x", "count", params={"steps": 1, "step_ms": 1500}))
-    async with working(database, terms=LeaseTerms(600)):
+    job, _ = await queue.add(JobSpec("x", "count", params={"steps": 1, "step_ms": 4_500}))
+    async with working(database, terms=LeaseTerms(3_000)):
         done = await until_job(queue, job, lambda job: job.state is State.SUCCESS)
     assert done.fence == 1
 
@@ -224,11 +224,15 @@ async def test_the_ceiling_of_jobs_at_a_time_holds_across_workers(
 ) -> None:
     await ConnectorRegistry(database).ensure("x", Limits(1000, 1000, max_concurrent_jobs=2))
     running = most = 0
+    two_run = asyncio.Event()
 
     async def busy(run: JobRun) -> Outcome:
         nonlocal running, most
         running += 1
         most = max(most, running)
+        if running == 2:
+            two_run.set()
+        await two_run.wait()
         await asyncio.sleep(0.02)
         running -= 1
         return Done()
