@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from collector.cli.actions.known import existing_connector
 from collector.cli.database import opened
 from collector.cli.facts import connector_facts, stop_ends
-from collector.cli.moments import shown_age, shown_moment, shown_span
+from collector.cli.moments import shown_age, shown_moment
 from collector.cli.output import Output, table
 from collector.connectors.registry import ConnectorRegistry
+from collector.durations import shown_span
 from collector.operations import connected_jobs, connectors
 from collector.operations.census import job_states
 from collector.operations.connectors import check_exchange

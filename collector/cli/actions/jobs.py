@@ -13,9 +13,10 @@ from collector.cli.actions.workers import no_worker_note
 from collector.cli.database import opened
 from collector.cli.facts import job_facts, run_facts
 from collector.cli.failures import UsageMistake
-from collector.cli.moments import shown_age, shown_moment, shown_span
+from collector.cli.moments import shown_age, shown_moment
 from collector.cli.output import Output, table
 from collector.connectors.registry import ConnectorRegistry
+from collector.durations import shown_span
 from collector.errors import CollectorError
 from collector.jobs.list_filters import STATE_WORDS
 from collector.jobs.queue import JobQueue
