@@ -36,6 +36,7 @@ from collector.simulated.truth import Truth
 from collector.store.store import Store
 from tests.bench import freqtrade
 from tests.bench.harness import Figure
+from tests.bench.peer_environment import NotInstalled
 from tests.bench.stage import EXCHANGE, PLENTY, stage
 from tests.support.processes import ROOT
 from tests.support.stored_series import COLUMNS
@@ -80,7 +81,7 @@ async def run(bench: Bench) -> list[Figure]:
 def _installed(bench: Bench) -> Path | None:
     try:
         return freqtrade.installed()
-    except freqtrade.NotInstalled as error:
+    except NotInstalled as error:
         bench.console.print(
             f"[bold red]NOT COMPARED: freqtrade {freqtrade.VERSION} cannot be installed[/]\n"
             f"{error}\n"
