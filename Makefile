@@ -36,7 +36,7 @@ check: install  ## format, lint, types, import rule, deployment files
 	$(BIN)/oxfmt --check api/dashboard/static
 	$(BIN)/oxlint api/dashboard/static
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
-	$(BIN)/kubernetes-validate --strict --kubernetes-version 1.33 kubernetes/collector.yaml
+	$(BIN)/kubernetes-validate --strict --kubernetes-version 1.33 kubernetes/collector.yaml kubernetes/autoscaler.yaml
 	$(BIN)/hadolint Dockerfile Dockerfile.fxcm
 	@if command -v promtool >/dev/null; then \
 		promtool check config --syntax-only monitoring/prometheus.yml && promtool check rules monitoring/alerts.yml && promtool test rules monitoring/alerts_test.yml; \
