@@ -5,7 +5,7 @@ from typing import Self
 from pydantic import BaseModel, Field
 
 from api.schemas.fields import ExchangeId, QueryFields, SearchText, Symbol, TimeframeName
-from collector.jobs.owners import Owner
+from collector.jobs.owners import OwnerJob
 from collector.operations.missing_ranges import MissingRange
 
 
@@ -28,7 +28,7 @@ class OwnerView(BaseModel):
     state: str = Field(description="The job's state")
 
     @classmethod
-    def of(cls, owner: Owner) -> Self:
+    def of(cls, owner: OwnerJob) -> Self:
         return cls(id=owner.job_id, type=owner.type, status=owner.status, state=owner.state)
 
 

@@ -28,7 +28,7 @@ _END_OF_TIME = 2**52
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class OwnerJob:
     """A job, and the range that it has still to fetch."""
 
     job_id: str
@@ -40,7 +40,7 @@ class Owner:
 
 async def owners(
     database: Database, exchange_id: str, symbols: Sequence[str]
-) -> dict[tuple[str, str], list[Owner]]:
+) -> dict[tuple[str, str], list[OwnerJob]]:
     """By symbol and timeframe, the most particular job first."""
     documents = await database.jobs.find(
         {
@@ -54,12 +54,12 @@ async def owners(
         hint=BY_SYMBOL.name,
         batch_size=DECODED_AT_ONCE,
     )
-    found: dict[tuple[str, str], list[Owner]] = {}
+    found: dict[tuple[str, str], list[OwnerJob]] = {}
     for document in sorted(documents, key=lambda each: _FETCHING.index(each["type"])):
         since, until = document["cursor"]["since_ms"], document["cursor"]["until_ms"]
         end = _END_OF_TIME if until is None else until
         if since < end:
-            owner = Owner(
+            owner = OwnerJob(
                 str(document["_id"]),
                 document["type"],
                 document["status"],
@@ -70,9 +70,11 @@ async def owners(
     return found
 
 
-def by_owner(hole: Interval, candidates: Sequence[Owner]) -> list[tuple[Interval, Owner | None]]:
+def by_owner(
+    hole: Interval, candidates: Sequence[OwnerJob]
+) -> list[tuple[Interval, OwnerJob | None]]:
     """A missing range, cut where its owner changes; None owns what no job has to fetch."""
-    pieces: list[tuple[Interval, Owner | None]] = []
+    pieces: list[tuple[Interval, OwnerJob | None]] = []
     rest: tuple[Interval, ...] = (hole,)
     for owner in candidates:
         pieces += [(each, owner) for each in clipped(rest, owner.span)]

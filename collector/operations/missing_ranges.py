@@ -13,7 +13,7 @@ from collector.reports.coverage_days import calendar_of, holes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from collector.jobs.owners import Owner
+    from collector.jobs.owners import OwnerJob
     from collector.market.interval import Interval
     from collector.market.series import Series
     from collector.mongo.client import Database
@@ -27,7 +27,7 @@ class MissingRange:
 
     series: Series
     span: Interval
-    owner: Owner | None = None
+    owner: OwnerJob | None = None
 
     @property
     def bars(self) -> int:
@@ -61,7 +61,7 @@ def longest_ranges(
 async def with_owners(database: Database, missing: Sequence[MissingRange]) -> list[MissingRange]:
     """The same, cut where the owner changes."""
     by_exchange = sorted(missing, key=lambda each: each.series.exchange_id)
-    candidates: dict[tuple[str, str, str], list[Owner]] = {}
+    candidates: dict[tuple[str, str, str], list[OwnerJob]] = {}
     for exchange_id, its in groupby(by_exchange, lambda each: each.series.exchange_id):
         found = await owners(database, exchange_id, [each.series.symbol for each in its])
         candidates |= {(exchange_id, *name): jobs for name, jobs in found.items()}
