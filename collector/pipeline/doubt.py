@@ -33,14 +33,16 @@ def doubtful(batch: CandleBatch, before: CandleBatch | None = None) -> NDArray[n
     Both ascend. Its range, or its jump from the last close, is beyond 20 times the median of those
     of the 500 bars before; or it is the last one and repeats the one before it, trades and all.
     """
-    known = CandleBatch.empty() if before is None else before.take(slice(-NEIGHBOURS, None))
-    line = CandleBatch.concat([known, batch])
+    line, known = batch, 0
+    if before is not None and len(before):
+        line = CandleBatch.concat([before.take(slice(-NEIGHBOURS, None)), batch])
+        known = len(line) - len(batch)
     moves = _moves(line)
     # Where too little moves there is no scale: a comparison with NaN is false.
     found: NDArray[np.bool_] = moves > OUT_OF_RANGE * _usual_move(moves)
     if _last_repeats(line):
         found[-1] = True
-    return found[len(known) :]
+    return found[known:]
 
 
 def needs_neighbours(batch: CandleBatch, after_ms: int = 0) -> bool:
@@ -49,7 +51,10 @@ def needs_neighbours(batch: CandleBatch, after_ms: int = 0) -> bool:
     unjudged = (moves * (batch.ts >= after_ms))[:FEWEST]
     if not unjudged.any():
         return False
-    return bool(unjudged.max() > OUT_OF_RANGE * float(np.median(moves[moves > 0])))
+    most, moved = float(unjudged.max()), moves[moves > 0]
+    if 2 * np.count_nonzero(moved < most / (OUT_OF_RANGE - 1)) < len(moved):
+        return False  # So many are not far below it that the median is not either.
+    return bool(most > OUT_OF_RANGE * float(np.median(moved)))
 
 
 def _moves(line: CandleBatch) -> NDArray[np.float64]:
@@ -69,20 +74,33 @@ def _usual_move(moves: NDArray[np.float64]) -> NDArray[np.float64]:
     count = len(moves)
     usual = np.full(count, np.nan)
     ends = np.arange(FEWEST, count, _RENEWED)
-    if len(ends):
+    medians = np.full(len(ends), np.nan)
+    near = _near_median(moves, ends)
+    if near.any():
         padded = np.concatenate([np.zeros(NEIGHBOURS), moves])
-        before = sliding_window_view(padded, NEIGHBOURS)[ends]
+        before = sliding_window_view(padded, NEIGHBOURS)[ends[near]]
+        ordered = np.sort(np.where(before > 0, before, np.inf), axis=1)
         moved = np.count_nonzero(before, axis=1)
-        medians = np.full(len(ends), np.nan)
-        # Counting is far cheaper than sorting. The margin is for rounding.
-        low = np.maximum.reduceat(moves, ends)[:, None] / (OUT_OF_RANGE - 1)
-        fewer = np.count_nonzero((before > 0) & (before < low), axis=1)
-        near = np.flatnonzero((moved >= FEWEST) & (fewer > (moved - 1) // 2))
-        if len(near):
-            ordered = np.sort(np.where(before[near] > 0, before[near], np.inf), axis=1)
-            medians[near] = ordered[np.arange(len(near)), (moved[near] - 1) // 2]
-        usual[FEWEST:] = np.repeat(medians, _RENEWED)[: count - FEWEST]
+        medians[near] = ordered[np.arange(len(ordered)), (moved - 1) // 2]
+    usual[FEWEST:] = np.repeat(medians, _RENEWED)[: max(0, count - FEWEST)]
     return usual
+
+
+def _near_median(moves: NDArray[np.float64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """For the bars before each of `ends`, whether enough of them moved, and most of these so little
+    that the largest move of all may be far above their median.
+
+    Counting is far cheaper than sorting. The margin is for rounding.
+    """
+    if not len(ends):
+        return np.zeros(0, dtype=np.bool_)
+    small = moves < moves[FEWEST:].max() / (OUT_OF_RANGE - 1)
+    moving = moves > 0
+    counts = np.zeros((2, len(moves) + 1), dtype=np.int64)
+    np.cumsum([moving, moving & small], axis=1, out=counts[:, 1:])
+    moved, fewer = counts[:, ends] - counts[:, np.maximum(ends - NEIGHBOURS, 0)]
+    near: NDArray[np.bool_] = (moved >= FEWEST) & (fewer > (moved - 1) // 2)
+    return near
 
 
 def _last_repeats(line: CandleBatch) -> bool:
