@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from collector.market.candles import CANDLE_SCHEMA, CandleBatch
 from collector.market.extra import extra_columns
+from collector.market.labels import Labels
 from collector.pipeline.fold import Sightings, Versions
 from collector.store import footer as footers
 from collector.store.checksum import check_bytes
@@ -113,8 +114,7 @@ def to_table(
     The `fillers` among them have no known_at and seen_at.
     """
     rows = versions.rows
-    source = pa.array(rows.source, type=pa.string())
-    table = rows.batch.to_arrow(source, versions.ver, extra)
+    table = rows.batch.to_arrow(rows.source.to_arrow(), versions.ver, extra)
     moments = [pa.array(each, mask=fillers) for each in (rows.known_at, rows.seen_at)]
     return with_moments(table, moments)
 
@@ -137,7 +137,7 @@ def from_table(table: pa.Table) -> Versions:
         CandleBatch.from_arrow(table, extra_in(table.schema)),
         table["known_at"].to_numpy(),
         table["seen_at"].to_numpy(),
-        table["source"].to_numpy(),
+        Labels.from_arrow(table["source"]),
     )
     return Versions(rows, table["ver"].to_numpy())
 
