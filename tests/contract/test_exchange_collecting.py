@@ -30,7 +30,7 @@ from tests.support.ccxt_venue import MINUTE, Venue, says, serving
 from tests.support.dialects import DIALECTS, Dialect
 from tests.support.dialects.dialect import bar_at, dated
 from tests.support.until import until_job
-from workers.main import all_handlers
+from workers.all_handlers import all_handlers
 from workers.runtime import Worker, WorkerConfig
 from workers.tries import Tries
 from workers.venues import Venues

@@ -29,8 +29,8 @@ from collector.store.trades import read_trades
 from tests.support.ccxt_venue import Venue, serving
 from tests.support.gate_tape import KEPT_MS, Tape, playing
 from tests.support.until import until_job
+from workers.all_handlers import all_handlers
 from workers.job_run import JobRun
-from workers.main import all_handlers
 from workers.runtime import Worker, WorkerConfig
 from workers.venues import Venues
 

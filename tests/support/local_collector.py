@@ -23,7 +23,7 @@ from collector.simulated.server import SimulatedExchange
 from collector.store.store import Store
 from tests.support.counting import with_count
 from tests.support.until import until, until_job
-from workers.main import all_handlers
+from workers.all_handlers import all_handlers
 from workers.runtime import Worker, WorkerConfig
 from workers.venues import Venues
 

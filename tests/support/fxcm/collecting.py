@@ -29,7 +29,7 @@ from collector.store.store import Store
 from tests.support.fxcm.fxcorepy import truth
 from tests.support.fxcm.living import gone
 from tests.support.until import until, until_job
-from workers.main import all_handlers
+from workers.all_handlers import all_handlers
 from workers.runtime import Worker, WorkerConfig
 from workers.session_keeper import SessionKeeper
 from workers.venues import Venues
