@@ -153,14 +153,17 @@ def series_of(job: Job) -> Series:
         raise BadRequest(str(error)) from error
 
 
-async def keep(venue: Venue, answer: BarsAnswer, *, fence: int) -> None:
-    """Returns when the whole answer is durable."""
+async def keep(venue: Venue, answer: BarsAnswer, *, fence: int, alone: bool = False) -> None:
+    """Returns when the whole answer is durable. `alone`: the job has no other on the way."""
     series, prepared, known_at = answer.series, answer.prepared, answer.known_at
     if prepared.rejected:
         await asyncio.to_thread(
             venue.store.quarantine, series, prepared.rejected, fence=fence, known_at=known_at
         )
-    await venue.commit.add(series, prepared.batch, answer.covered, fence=fence, known_at=known_at)
+    covered = answer.covered
+    await venue.commit.add(
+        series, prepared.batch, covered, fence=fence, known_at=known_at, alone=alone
+    )
 
 
 def answered_at(sent_ms: int, arrived_ms: int, reported_ms: int | None) -> int:
