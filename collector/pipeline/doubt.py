@@ -74,33 +74,46 @@ def _usual_move(moves: NDArray[np.float64]) -> NDArray[np.float64]:
     count = len(moves)
     usual = np.full(count, np.nan)
     ends = np.arange(FEWEST, count, _RENEWED)
-    medians = np.full(len(ends), np.nan)
-    near = _near_median(moves, ends)
-    if near.any():
-        padded = np.concatenate([np.zeros(NEIGHBOURS), moves])
-        before = sliding_window_view(padded, NEIGHBOURS)[ends[near]]
-        ordered = np.sort(np.where(before > 0, before, np.inf), axis=1)
-        moved = np.count_nonzero(before, axis=1)
-        medians[near] = ordered[np.arange(len(ordered)), (moved - 1) // 2]
-    usual[FEWEST:] = np.repeat(medians, _RENEWED)[: max(0, count - FEWEST)]
+    if len(ends):
+        medians = np.full(len(ends), np.nan)
+        near = np.flatnonzero(_may_stand_out(moves, ends))
+        if len(near):
+            medians[near] = _medians(moves, ends, near)
+        usual[FEWEST:] = np.repeat(medians, _RENEWED)[: count - FEWEST]
     return usual
 
 
-def _near_median(moves: NDArray[np.float64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """For the bars before each of `ends`, whether enough of them moved, and most of these so little
-    that the largest move of all may be far above their median.
+def _may_stand_out(moves: NDArray[np.float64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """For the bars before each of `ends`, whether the largest move of all may be far above their
+    median: enough of them moved, and most of these far less than it.
 
-    Counting is far cheaper than sorting. The margin is for rounding.
+    Counting is far cheaper than sorting. The margin is for rounding, as below.
     """
-    if not len(ends):
-        return np.zeros(0, dtype=np.bool_)
-    small = moves < moves[FEWEST:].max() / (OUT_OF_RANGE - 1)
     moving = moves > 0
+    small = moving & (moves < moves[FEWEST:].max() / (OUT_OF_RANGE - 1))
     counts = np.zeros((2, len(moves) + 1), dtype=np.int64)
-    np.cumsum([moving, moving & small], axis=1, out=counts[:, 1:])
+    np.cumsum(moving, out=counts[0, 1:])
+    np.cumsum(small, out=counts[1, 1:])
     moved, fewer = counts[:, ends] - counts[:, np.maximum(ends - NEIGHBOURS, 0)]
-    near: NDArray[np.bool_] = (moved >= FEWEST) & (fewer > (moved - 1) // 2)
-    return near
+    found: NDArray[np.bool_] = (moved >= FEWEST) & (fewer > (moved - 1) // 2)
+    return found
+
+
+def _medians(
+    moves: NDArray[np.float64], ends: NDArray[np.int64], near: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """The medians before `ends[near]`; NaN where none of the bars that share it is far above."""
+    padded = np.concatenate([np.zeros(NEIGHBOURS), moves])
+    before = sliding_window_view(padded, NEIGHBOURS)[ends[near]]
+    moved = np.count_nonzero(before, axis=1)
+    low = np.maximum.reduceat(moves, ends)[near, None] / (OUT_OF_RANGE - 1)
+    fewer = np.count_nonzero((before > 0) & (before < low), axis=1)
+    medians = np.full(len(near), np.nan)
+    far = np.flatnonzero(fewer > (moved - 1) // 2)
+    if len(far):
+        ordered = np.sort(np.where(before[far] > 0, before[far], np.inf), axis=1)
+        medians[far] = ordered[np.arange(len(far)), (moved[far] - 1) // 2]
+    return medians
 
 
 def _last_repeats(line: CandleBatch) -> bool:
