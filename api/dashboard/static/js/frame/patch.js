@@ -9,10 +9,16 @@ const OWN = new Set(["key", "on", "style", "hook", "same"]);
 const known = new WeakMap();
 const handlers = new WeakMap();
 
+/** Elements whose hooks are told that they are there, once all of them are. */
+let arrived = [];
+
 export function patch(parent, children) {
   const next = flat([children]);
   reconcile(parent, known.get(parent) ?? [], next);
   known.set(parent, next);
+  const mounted = arrived;
+  arrived = [];
+  for (const { props, node } of mounted) props.hook.mount(node);
 }
 
 function reconcile(parent, before, next) {
@@ -55,7 +61,7 @@ function create(each, parent) {
   each.node = isSvg ? document.createElementNS(SVG, each.tag) : document.createElement(each.tag);
   reconcile(each.node, [], each.children);
   setProps(each.node, {}, each.props);
-  each.props.hook?.mount?.(each.node);
+  if (each.props.hook?.mount) arrived.push(each);
 }
 
 function update(old, each) {

@@ -43,7 +43,8 @@ function dialog({ title, body, action, danger, name }, close) {
       key: "dialog",
       class: "dialog",
       "aria-labelledby": "dialog-title",
-      hook: { mount: (node) => node.showModal() },
+      // Closing gives the focus back to where it was.
+      hook: { mount: (node) => node.showModal(), unmount: (node) => node.close() },
       on: {
         cancel: (event) => {
           event.preventDefault();

@@ -17,7 +17,11 @@ export function shell(app) {
       h(
         "div",
         { class: "page", key: "page" },
-        h("div", { class: "banners", key: "banners" }, !alone && banners(app)),
+        h(
+          "section",
+          { class: "banners", key: "banners", "aria-label": "Connection" },
+          !alone && banners(app),
+        ),
         h("p", { class: "unseen", key: "heard", role: "status" }, !alone && heard(app)),
         h(
           "main",

@@ -21,6 +21,8 @@ class Drawing {
   #volumes;
   #bands;
   #bars = [];
+  #toScroll = 0;
+  #frame = 0;
 
   constructor(library, node) {
     const { createChart, CandlestickSeries, HistogramSeries } = library;
@@ -107,9 +109,15 @@ class Drawing {
       range && time.setVisibleLogicalRange({ from: range.from + count, to: range.to + count });
   }
 
+  /** Moves once a frame by all that was asked for since: where the chart is, it says only then. */
   scroll(bars) {
-    const time = this.#chart.timeScale();
-    time.scrollToPosition(time.scrollPosition() + bars, false);
+    this.#toScroll += bars;
+    this.#frame ||= requestAnimationFrame(() => {
+      const time = this.#chart.timeScale();
+      time.scrollToPosition(time.scrollPosition() + this.#toScroll, false);
+      this.#toScroll = 0;
+      this.#frame = 0;
+    });
   }
 
   zoom(factor) {
@@ -133,6 +141,7 @@ class Drawing {
   }
 
   remove() {
+    cancelAnimationFrame(this.#frame);
     this.#chart.remove();
   }
 

@@ -65,6 +65,7 @@ function render(picker, found, actions) {
     if (event.key === "Escape") actions.close();
     if (event.key === "ArrowDown") {
       event.preventDefault();
+      event.stopPropagation();
       document.querySelector(".picker-list a")?.focus();
     }
   };

@@ -17,8 +17,8 @@ export function headline(fleet) {
   const tone = found === 0 ? "good" : urgent ? "bad" : "warn";
   const words = found === 0 ? "All is well" : plural(found, "thing needs", "things need") + " you";
   return h(
-    "p",
-    { class: `headline ${error ? "quiet" : tone}`, key: "headline", role: "status" },
+    "h2",
+    { class: `headline ${error ? "quiet" : tone}`, key: "headline", "aria-live": "polite" },
     icon(error ? "quiet" : tone),
     h("span", null, error ? "What is wrong is not known now" : words),
   );

@@ -10,13 +10,7 @@ export function workerTable(workers) {
   }
   return h(
     "div",
-    {
-      class: "table-wrap",
-      key: "workers",
-      tabindex: "0",
-      role: "region",
-      "aria-labelledby": "workers",
-    },
+    { class: "table-wrap", key: "workers" },
     h(
       "table",
       { class: "table" },
