@@ -123,7 +123,7 @@ def _meant(store: Store, asked: SeriesAsked) -> list[Series]:
     stored = [
         each
         for each in store.series(asked.exchange_id)
-        if asked.symbol is None or each.symbol == asked.symbol
+        if (asked.symbol is None or each.symbol == asked.symbol) and fits(asked.search, each.symbol)
     ]
     if asked.timeframe is None:
         return sorted(stored, key=_key)

@@ -29,7 +29,7 @@ FLAGS = (
     "--disable-sync",
 )
 DESK, PHONE = (1440, 900), (390, 844)
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 """Bounds a hang. No test waits for so long on any machine that works."""
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text("utf-8")
 
