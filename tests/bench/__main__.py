@@ -23,6 +23,7 @@ from tests.bench import (
     bad_answers,
     baseline,
     exports,
+    dashboard,
     fxcm,
     help,
     history,
@@ -65,6 +66,7 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[list[Figure]]]] = {
     "fxcm": fxcm.run,
     "streams": streams.run,
     "publication": publication.run,
+    "dashboard": dashboard.run,
 }
 
 
