@@ -62,9 +62,8 @@ async def market(c: Collecting, symbol: str = SYMBOL) -> Document:
 
 
 def minute(c: Collecting, ago: int) -> int:
-    """The start of a minute, so many minutes ago."""
-    now_ms = c.exchange.now_ms()
-    return now_ms - now_ms % MINUTE - ago * MINUTE
+    """The start of a minute, so many minutes before the one in which the collector started."""
+    return c.started_ms - c.started_ms % MINUTE - ago * MINUTE
 
 
 async def live(c: Collecting, since_ms: int) -> Job:

@@ -53,6 +53,7 @@ class Collecting:
     registry: ConnectorRegistry
     venues: Venues
     first_ms: int
+    started_ms: int
     series: Series = field(default_factory=lambda: Series.of("simulated", SYMBOL, "1m"))
 
     async def backfill(self, until_ms: int, **fields: Any) -> Job:
@@ -130,7 +131,9 @@ async def collecting(
         running = asyncio.create_task(worker.run())
         try:
             yield Collecting(
-                database, exchange, store, worker, JobQueue(database), registry, venues, first_ms
+                *(database, exchange, store, worker, JobQueue(database), registry, venues),
+                first_ms,
+                now_ms,
             )
         finally:
             worker.drain()
