@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.backoff import Backoff
+from collector.clock import SystemClock
 from collector.connectors.connector import Limits
 from collector.jobs.job import Cursor
 from collector.jobs.states import State
@@ -75,7 +76,8 @@ async def test_the_trades_of_every_minute_are_its_bar(database: Database, tmp_pa
 async def test_history_begins_where_the_market_was_listed(
     database: Database, tmp_path: Path
 ) -> None:
-    async with collecting(database, tmp_path, days=0) as c:
+    now = SystemClock().wall_ms()
+    async with collecting(database, tmp_path, listed_ms=now - now % HOUR - 2 * HOUR) as c:
         await succeeded(c, await trades_job(c, c.first_ms - 300 * DAY))
         assert trades(c, 0, c.first_ms + MINUTE)[0]["ts"] == c.first_ms
 
@@ -87,9 +89,7 @@ async def test_each_day_has_a_file_and_other_readers_see_no_series(
         now = c.exchange.now_ms()
         midnight = now - now % DAY
         since = midnight - 10 * MINUTE
-        await c.until(
-            await trades_job(c, since), lambda job: job.cursor.since_ms > midnight + 1, seconds=90
-        )
+        await c.until(await trades_job(c, since), lambda job: job.cursor.since_ms > midnight + 1)
         files = sorted(tmp_path.rglob("trades/*.parquet"))
         assert len(files) == 2
         assert [file.parent.parent.name for file in files] == ["BTC-USDT", "BTC-USDT"]
