@@ -102,8 +102,9 @@ async def test_progress_sets_the_count_of_failures_back(database: Database, tmp_
             return job.state is State.SUCCESS
 
         done = await c.until(job, finished)
-        assert done.document["stats"]["fail"] > 1, "nothing failed"
-        assert max(seen) <= 3, "failures were counted although the cursor moved"
+        failed = done.document["stats"]["fail"]
+        assert failed > 1, "nothing failed"
+        assert max(seen) < failed, "failures were counted although the cursor moved"
 
 
 async def test_a_pause_between_two_tries_ends_when_the_worker_drains(
