@@ -75,7 +75,7 @@ async def test_a_listener_of_events_owes_no_request_and_stays(
     database: Database, tmp_path: Path
 ) -> None:
     async with (
-        serving(database, tmp_path, waiting=WaitingConnections(5, 0.5)) as client,
+        serving(database, tmp_path, waiting=WaitingConnections(5, 3.0)) as client,
         client.session.get("/api/v1/events") as listening,
     ):
         slow = await opened(client, b"")

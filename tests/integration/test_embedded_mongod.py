@@ -73,7 +73,7 @@ async def owner_process(home: Path) -> AsyncIterator[Process]:
 @asynccontextmanager
 async def documents(uri: str) -> AsyncIterator[AsyncCollection[dict[str, Any]]]:
     """A collection whose writes are as durable as MongoDB can make them."""
-    async with AsyncMongoClient[dict[str, Any]](uri, serverSelectionTimeoutMS=15_000) as client:
+    async with AsyncMongoClient[dict[str, Any]](uri, serverSelectionTimeoutMS=120_000) as client:
         durable = WriteConcern(w="majority", j=True)
         yield client.get_database("test").get_collection("documents", write_concern=durable)
 

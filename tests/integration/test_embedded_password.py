@@ -34,7 +34,7 @@ def open_home() -> Iterator[Path]:
 
 
 async def _reads(uri: str) -> None:
-    async with AsyncMongoClient(uri, serverSelectionTimeoutMS=5_000) as client:
+    async with AsyncMongoClient(uri, serverSelectionTimeoutMS=120_000) as client:
         await client.collector.jobs.find_one()
 
 

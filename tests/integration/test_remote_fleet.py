@@ -145,6 +145,6 @@ async def test_the_viewer_shows_a_real_fleet(database: Database, tmp_path: Path)
     await collected(database)
     async with serving(database, tmp_path) as client:
         fleet = watching(at(client))
-        app = Viewer(fleet, SystemClock(), 0.02, "5")
+        app = Viewer(fleet, SystemClock(), 0.2, "5")
         async with app.run_test(size=(80, 24)):
             await until(lambda: "BTC/USDT" in app.export_screenshot(), "the price is drawn")
