@@ -43,6 +43,12 @@ FIRST, SECOND, THIRD = (
 PRICE = 10**18
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a worker applies an event later than a user would wait."""
+    monkeypatch.setattr(history_reads, "PATIENCE_SECONDS", 120)
+
+
 @pytest.fixture
 async def client(database: Database, tmp_path: Path) -> AsyncIterator[Client]:
     async with serving(database, tmp_path, history=TERMS) as client:

@@ -112,7 +112,7 @@ async def serving(
             async with aiohttp.ClientSession(
                 address_of(sock),
                 connector=aiohttp.TCPConnector(limit=0),
-                timeout=aiohttp.ClientTimeout(total=60),
+                timeout=aiohttp.ClientTimeout(total=180),
             ) as session:
                 await until(lambda: server.started, "the API has started")
                 yield Client(session, services)
