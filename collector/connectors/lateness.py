@@ -51,6 +51,10 @@ class Report:
     def __bool__(self) -> bool:
         return any(self.counts)
 
+    @property
+    def answers(self) -> int:
+        return sum(self.counts)
+
     def add(self, took_ms: float, late_ms: float) -> None:
         self.least_ms = min(self.least_ms, took_ms)
         self.counts[bisect_left(EDGES_MS, late_ms)] += 1
@@ -117,6 +121,11 @@ class Lateness:
     @property
     def answers(self) -> int:
         return sum(self.counts)
+
+    @property
+    def lacking(self) -> int:
+        """How many more answers a first choice needs."""
+        return max(1, ENOUGH_ANSWERS - self.answers)
 
     def margin(self, at: int, window: Window) -> Margin:
         """The margin of the window at this place; the fixed one before any was measured."""

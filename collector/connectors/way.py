@@ -8,6 +8,7 @@ that is due (lateness.py); of two that do so at once, one wins.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,8 @@ class Way:
     server_clock: ServerClock
     charged: Callable[[], None]
     flying: InFlight = field(default_factory=InFlight)
+    _enough: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the answers that are not reported yet allow the first margin to be chosen."""
     _watching: asyncio.TimerHandle | None = None
     _reporting: asyncio.Task[None] | None = None
 
@@ -56,6 +59,9 @@ class Way:
         """Its answer came `at` this moment; None when the caller did not wait for it."""
         self.flying.came_back(token.number, at)
         self._notify_charges()
+        lateness = self.flying.lateness
+        if not lateness.margins and self.flying.report.answers >= lateness.lacking:
+            self._enough.set()
         if self.flying.report and (self._reporting is None or self._reporting.done()):
             self._reporting = asyncio.create_task(
                 self._report(), name=f"lateness:{self.exchange_id}"
@@ -94,7 +100,7 @@ class Way:
         """Runs as long as there are answers to report, or a margin waits for its time."""
         pause = REPORT_SECONDS
         while self.flying.report or pause < REPORT_SECONDS:
-            await asyncio.sleep(pause)
+            await self._gathered(pause)
             report, self.flying.report = self.flying.report, Report()
             self.flying.report.token_ms = report.token_ms
             pause = REPORT_SECONDS
@@ -102,6 +108,15 @@ class Way:
                 pause = await self._write(report)
             except DatabaseUnavailable:
                 continue  # Logged by mongo.client; a histogram lacks a few answers.
+
+    async def _gathered(self, seconds: float) -> None:
+        """Returns after so long, or when the first margin can be chosen: until then grants keep to
+        the fixed one, an eighth of a budget of one second.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._enough.wait()
+        self._enough.clear()
 
     async def _write(self, report: Report) -> float:
         """Reports, and chooses margins when that is due; returns when to do so again."""
