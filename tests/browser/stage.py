@@ -138,9 +138,10 @@ async def _collect(made: Stage) -> None:
     async def stored() -> bool:
         found = await made.ask("GET", "/series", search="btc")
         pairs = await made.ask("GET", "/history/pairs")
-        return bool(found["items"] and pairs["items"])
+        prices = await made.ask("GET", "/live", kind="price", symbol="BTC/USDT")
+        return bool(found["items"] and pairs["items"] and prices["items"])
 
-    await until(stored, "the first bars and trades are stored", 120)
+    await until(stored, "the first bars, trades and prices are there", 120)
 
 
 async def _trouble(made: Stage) -> None:
@@ -154,7 +155,9 @@ async def _trouble(made: Stage) -> None:
     await made.database.connectors.update_one({"exchange_id": "kraken"}, {"$set": ban})
     cursor = Cursor(since_ms=now_ms - now_ms % HOUR_MS)
     await queue.add(JobSpec("kraken", "ohlcv_incremental", "BTC/USD", "1h", cursor=cursor))
-    failed, _ = await queue.add(JobSpec("simulated", "ohlcv_incremental", "GONE/USDT", "1m"))
+    failed, _ = await queue.add(
+        JobSpec("kraken", "ohlcv_incremental", "GONE/USD", "1m", cursor=cursor)
+    )
     await fail(made.database, str(failed.id))
     made.jobs["failed"] = str(failed.id)
     pause = {
@@ -174,7 +177,7 @@ async def fail(database: Database, job_id: str) -> None:
     error = {
         "state": "failed",
         "status": "paused",
-        "stats.last_error": "simulated has no market GONE/USDT",
+        "stats.last_error": "kraken has no market GONE/USD",
         "stats.last_error_code": "bad_request",
         "stats.fail": 1,
     }

@@ -192,7 +192,7 @@ async def test_the_page_of_a_job_shows_cursor_lease_fence_and_runs(
 
 async def test_a_failed_job_says_what_went_wrong_and_what_to_do(visit: Visit, stage: Stage) -> None:
     page = await visit.open(f"/jobs/{stage.jobs['failed']}")
-    alert = page.get_by_role("alert").filter(has_text="GONE/USDT")
+    alert = page.get_by_role("alert").filter(has_text="GONE/USD")
     await expect(alert).to_contain_text("What to do:")
     await expect(alert).to_contain_text("correct the job, or delete it")
     await expect(alert).to_contain_text("bad_request")

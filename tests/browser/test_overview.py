@@ -31,7 +31,7 @@ async def test_troubles_come_first_each_with_what_helps(visit: Visit, stage: Sta
     await expect(blocked).to_contain_text("collector connector unblock kraken")
     failed = troubles.get_by_role("article").filter(has_text="Jobs have failed")
     await expect(failed.get_by_role("link", name="Show jobs")).to_have_attribute(
-        "href", "/jobs?exchange_id=simulated&state=failed"
+        "href", "/jobs?exchange_id=kraken&state=failed"
     )
     count = await troubles.get_by_role("article").count()
     await expect(page.get_by_role("heading", name=re.compile("needs? you"))).to_contain_text(
@@ -96,7 +96,7 @@ async def test_all_failed_jobs_are_run_again(visit: Visit, stage: Stage) -> None
     trouble = page.get_by_role("article").filter(has_text="Jobs have failed")
     await trouble.get_by_role("button", name="Run all failed again").click()
     dialog = page.get_by_role("dialog")
-    await expect(dialog).to_contain_text("of simulated will be queued now")
+    await expect(dialog).to_contain_text("of kraken will be queued now")
     await dialog.get_by_role("button", name=re.compile("Run ")).click()
     await expect(page.get_by_text(re.compile(r"\d+ jobs? queued\."))).to_be_visible()
     await expect(trouble).to_have_count(0)
@@ -108,7 +108,7 @@ async def test_a_trouble_appears_while_one_looks(visit: Visit, stage: Stage) -> 
     await page.wait_for_selector(".connection.live")
     await fail(stage.database, stage.jobs["failed"])
     trouble = page.get_by_role("article").filter(has_text="Jobs have failed")
-    await expect(trouble).to_contain_text("has no market GONE/USDT")
+    await expect(trouble).to_contain_text("has no market GONE/USD")
 
 
 async def test_a_fresh_system_says_what_to_do_first(

@@ -5,10 +5,8 @@ import { h } from "../frame/element.js";
 const WIDTH = 120;
 const HEIGHT = 28;
 
-export function toneOf(share) {
-  if (share >= 1) return "full";
-  return share >= 0.8 ? "high" : "fine";
-}
+/** A budget that is used up is no trouble, but it is what everything waits for. */
+const toneOf = (share) => (share >= 1 ? "full" : "fine");
 
 /** A bar; what it says is written beside it, so it is hidden from screen readers. */
 export function gauge(used, limit) {

@@ -47,7 +47,7 @@ function leaseFacts({ lock, fence, attempt }) {
   return [
     ["Held by", lock.locked_by ? h("span", { class: "mono" }, lock.locked_by) : "no worker"],
     ["Ends in", lock.locked_by ? left(lock.lock_until, "over") : "–"],
-    ["Fence", count(fence)],
+    ["Fence", String(fence)],
     ["Attempts in a row", count(attempt)],
   ];
 }

@@ -53,18 +53,20 @@ function cards(app, connectors) {
   return h(
     "ul",
     { class: "cards", key: "cards" },
-    connectors.map((each) =>
-      h(
-        "li",
-        { key: each.exchange_id },
-        exchangeCard(
-          app,
-          each,
-          census.get(each.exchange_id),
-          app.fleet.trails.get(each.exchange_id),
+    connectors
+      .toSorted(stoppedFirst)
+      .map((each) =>
+        h(
+          "li",
+          { key: each.exchange_id },
+          exchangeCard(
+            app,
+            each,
+            census.get(each.exchange_id),
+            app.fleet.trails.get(each.exchange_id),
+          ),
         ),
       ),
-    ),
   );
 }
 
@@ -82,3 +84,6 @@ function facts(fleet) {
   }
   return words.map((each) => h("span", null, each));
 }
+
+/** Exchanges to which nothing is sent come first; the others keep their order. */
+const stoppedFirst = (one, other) => Number(other.stopped) - Number(one.stopped);

@@ -4,6 +4,7 @@ import { h } from "../../frame/element.js";
 import { pill } from "../../parts/pill.js";
 import { count } from "../../words/numbers.js";
 
+/** The section, and whether anything pauses now: then it comes first. */
 export function backoffs(beats) {
   const pauses = beats.flatMap(({ exchange_id: exchange, payload }) =>
     Object.entries(payload.context?.diag?.backoff ?? {}).map(([name, state]) => ({
@@ -12,7 +13,11 @@ export function backoffs(beats) {
       ...state,
     })),
   );
-  if (!pauses.length) return null;
+  const isActive = pauses.some((each) => each.active);
+  return { isActive, section: pauses.length > 0 && section(pauses) };
+}
+
+function section(pauses) {
   return h(
     "section",
     { key: "backoff", "aria-labelledby": "backoff" },

@@ -59,7 +59,7 @@ function card({ exchange_id: name, payload, fence }, market, connector) {
       fact("Connections opened anew", count(stream.reconnects ?? 0)),
       fact("Messages without a price", count(stream.tick_errors ?? 0)),
       fact("Session", connector?.session ? connector.session.state : null),
-      fact("Fence", count(fence)),
+      fact("Fence", String(fence)),
     ),
   );
 }

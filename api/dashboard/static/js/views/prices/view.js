@@ -81,6 +81,7 @@ function render(app, live, tickers, trails) {
 function liveParts(app, states, trails) {
   const of = (kind) => states.filter((each) => each.kind === kind);
   const connectors = app.fleet.connectors.data?.items ?? [];
+  const pauses = backoffs(of("heartbeat"));
   return [
     h(
       "section",
@@ -88,8 +89,7 @@ function liveParts(app, states, trails) {
       h("h2", { id: "streams" }, "Streams"),
       streamCards(of("heartbeat"), of("market_status"), connectors),
     ),
-    budgetCards(connectors),
-    backoffs(of("heartbeat")),
+    pauses.isActive && pauses.section,
     h(
       "section",
       { key: "prices", "aria-labelledby": "last-prices" },
@@ -98,6 +98,8 @@ function liveParts(app, states, trails) {
         ? priceTable(of("price"), trails)
         : nothing("No price has come yet", "The stream waits for the first tick."),
     ),
+    budgetCards(connectors),
+    !pauses.isActive && pauses.section,
   ];
 }
 
