@@ -75,7 +75,7 @@ class Up:
                 await add_demo_jobs(database)
             else:
                 await self._apply_settings(database)
-            self._print(f"API on {self._address.url}")
+            self._print(f"dashboard and API on {self._address.url}")
             self._print(f"data in {self._settings.data_root}, logs in {self._logs}")
             async with leaving_newer_schema(database, self._stop.set):
                 await self._work(database, environment)
