@@ -13,7 +13,6 @@ from api import problems
 from api.middleware.authentication import Authentication, WrongKeys
 from api.middleware.body_limit import BodyLimit
 from api.middleware.origin import Origin
-from api.middleware.row_compression import RowCompression
 from api.middleware.trace import Trace
 from api.openapi import document
 from api.roles import Guarded, guarded_routes
@@ -73,7 +72,6 @@ def create_app(services: Services, door: Door) -> FastAPI:
                 wrong_keys=door.wrong_keys,
             ),
             Middleware(BodyLimit),
-            Middleware(RowCompression),
         ],
     )
     app.state.services = services

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from pymongo.errors import PyMongoError
 
-from api.schemas.connectors import CircuitEvent, ConnectorView
+from api.schemas.circuit import CircuitEvent
+from api.schemas.connector_view import ConnectorView
 from api.schemas.history import NetworkEvent
 from api.schemas.jobs import JobView
 from api.schemas.live import LiveView

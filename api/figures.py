@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 
-from api.schemas.connectors import usage_now
+from collector.operations.shown.connector import usage_now
 from collector.connectors.session_lease import shown_session
 from collector.errors import DatabaseUnavailable
 from collector.exchanges.exclusive import SessionState

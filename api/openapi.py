@@ -36,6 +36,8 @@ TAGS = [
     {"name": "history", "description": "Confirmed trades of networks as exact buckets"},
     {"name": "reports", "description": "What is stored, what it lacks, and what was refused"},
     {"name": "events", "description": "Changes as they happen"},
+    {"name": "troubles", "description": "What is wrong, and the state of everything"},
+    {"name": "live", "description": "The last state of price streams"},
     {"name": "workers", "description": "Who is working, and where each one's metrics are"},
     {"name": "process", "description": "For probes and Prometheus"},
 ]

@@ -8,42 +8,46 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import StreamingResponse
 
+from api.row_coding import coding_for, compressed
 from api.row_formats import MEDIA_TYPES, encode
 from collector.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
     from api.deps import Services
+    from api.row_coding import CodingName
     from api.row_formats import Format
     from api.schemas.ranges import RangeAsked
     from collector.errors import NotStored
+    from collector.market.interval import Interval
 
+STORED_FROM, STORED_TO = "X-Stored-From", "X-Stored-To"
+"""Headers with the range of all that is stored, in epoch ms; absent when nothing is."""
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _TABLE = {
     "type": "object",
     "required": ["columns", "rows"],
     "properties": {
-        "columns": {"type": "array", "items": {"type": "string"}},
-        "rows": {"type": "array", "items": {"type": "array", "items": {}}},
+        "columns": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "The names of the columns",
+        },
+        "rows": {
+            "type": "array",
+            "items": {"type": "array", "items": {}},
+            "description": "The rows, oldest first, a value for each column",
+        },
     },
 }
 
 
-def check_order(asked: RangeAsked) -> None:
-    """Refuses a range that ends before it begins."""
-    if asked.start is not None and asked.end is not None and asked.end <= asked.start:
-        raise InvalidInput("end", "end_before_start", "end must be after start")
-
-
-async def check_listed(
-    not_stored: Callable[[], NotStored], asked: RangeAsked, parts: Services
-) -> None:
+async def check_listed(error: NotStored, asked: RangeAsked, parts: Services) -> None:
     """Refuses what is not stored, unless the exchange lists it: that is merely empty yet."""
     if not await parts.desk.check_known_symbol(asked.exchange_id, asked.symbol, field="symbol"):
-        error = await asyncio.to_thread(not_stored)
         reason = f"nothing is stored for {asked.exchange_id} {asked.symbol!r}"
         raise InvalidInput("symbol", "unknown_symbol", reason, error.near)
 
@@ -56,14 +60,21 @@ async def streamed(
     limit: int | None = None,
     escape: bool = False,
     file_name: str | None = None,
+    coding: CodingName | None = None,
+    stored: Interval | None = None,
 ) -> StreamingResponse:
-    """The rows in the requested format, a batch at a time."""
-    pieces = encode(batches, schema, form, limit=limit, escape=escape)
+    """The rows in the requested format, a batch at a time. `stored` is all that there is."""
+    chosen = coding_for(form, coding)
+    pieces = compressed(encode(batches, schema, form, limit=limit, escape=escape), chosen)
     # The first piece before the status line: what fails, fails with a problem and not half-way.
     first = await asyncio.to_thread(next, pieces)
-    headers = (
-        {} if file_name is None else {"Content-Disposition": f'inline; filename="{file_name}"'}
-    )
+    headers = {"Vary": "Accept-Encoding"}
+    if file_name is not None:
+        headers["Content-Disposition"] = f'inline; filename="{file_name}"'
+    if chosen is not None:
+        headers["Content-Encoding"] = chosen
+    if stored is not None:
+        headers |= {STORED_FROM: str(stored.from_ms), STORED_TO: str(stored.to_ms)}
     return StreamingResponse(chain([first], pieces), media_type=MEDIA_TYPES[form], headers=headers)
 
 

@@ -1,2 +1,2 @@
 """What every request passes before a route sees it, outermost first:
-trace, origin, authentication, body_limit, row_compression."""
+trace, origin, authentication, body_limit."""

@@ -19,6 +19,7 @@ from api.routes import (
     quarantine,
     reports,
     runs,
+    status,
     streams,
     tickers,
     trades,
@@ -44,5 +45,6 @@ ROUTERS = (
     events.router,
     workers.router,
     troubles.router,
+    status.router,
     process.router,
 )

@@ -7,14 +7,8 @@ from fastapi import APIRouter, Body, Path, Query, Response
 from api.deps import Parts
 from api.openapi import connector_links, problems
 from api.roles import ADMIN, OPERATOR, VIEWER
-from api.schemas.connectors import (
-    ConnectorChange,
-    ConnectorFilters,
-    ConnectorPage,
-    ConnectorView,
-    NewConnector,
-    Pause,
-)
+from api.schemas.connector_view import ConnectorPage, ConnectorView, RemovedConnector
+from api.schemas.connectors import ConnectorChange, ConnectorFilters, NewConnector, Pause
 from collector.operations import connected_jobs, connectors
 
 router = APIRouter(prefix="/api/v1/connectors", tags=["connectors"])
@@ -100,12 +94,12 @@ async def delete_connector(
     exchange_id: ExchangeIdPath,
     parts: Parts,
     cascade: Annotated[bool, Query(description="Delete its jobs as well")] = False,
-) -> ConnectorView:
+) -> RemovedConnector:
     """A soft delete, refused while active jobs exist. Its budget and bans are remembered."""
-    connector, _ = await connected_jobs.remove_connector(
+    connector, gone = await connected_jobs.remove_connector(
         parts.database, exchange_id, cascade=cascade
     )
-    return ConnectorView.of(connector, await parts.now_ms())
+    return RemovedConnector.with_jobs(connector, await parts.now_ms(), gone)
 
 
 @router.post(

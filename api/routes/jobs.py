@@ -9,7 +9,15 @@ from fastapi import APIRouter, Path, Query, Response
 from api.deps import Parts, Services
 from api.openapi import job_links, problems
 from api.roles import ADMIN, OPERATOR, VIEWER
-from api.schemas.jobs import JobChange, JobFilters, JobPage, JobReplacement, JobView, NewJob
+from api.schemas.jobs import (
+    JobChange,
+    JobFilters,
+    JobPage,
+    JobReplacement,
+    JobView,
+    MadeJob,
+    NewJob,
+)
 from api.schemas.schedules import schedule_of
 from collector.errors import InvalidInput
 from collector.jobs.job import Job
@@ -23,7 +31,7 @@ JobIdPath = Annotated[
     str, Path(description="The job's `id`", examples=["65f0c0ffee0000000000beef"])
 ]
 _MADE: dict[int | str, dict[str, Any]] = {
-    200: {"model": JobView, "links": job_links()},
+    200: {"model": MadeJob, "links": job_links()},
     201: {"links": job_links()},
 }
 
@@ -32,11 +40,11 @@ _MADE: dict[int | str, dict[str, Any]] = {
     "",
     summary="Make a job, or get the same one there is",
     dependencies=[OPERATOR],
-    response_model=JobView,
+    response_model=MadeJob,
     status_code=201,
     responses={**_MADE, **problems(409)},
 )
-async def make_job(body: NewJob, parts: Parts, response: Response) -> JobView:
+async def make_job(body: NewJob, parts: Parts, response: Response) -> MadeJob:
     """201 when it was created, 200 with the existing one when there is one that is not deleted.
 
     The existing one is unchanged, except that an earlier `since` of an `ohlcv_backfill` fetches
@@ -48,14 +56,18 @@ async def make_job(body: NewJob, parts: Parts, response: Response) -> JobView:
     added = await add_job(parts.database, body.request(), parts.desk)
     response.status_code = 201 if added.made else 200
     response.headers["Location"] = f"/api/v1/jobs/{added.job.id}"
-    return JobView.of(added.job)
+    return MadeJob.with_notes(added.job, [] if added.note is None else [added.note])
 
 
 @router.get("", summary="List jobs", dependencies=[VIEWER])
 async def list_jobs(asked: Annotated[JobFilters, Query()], parts: Parts) -> JobPage:
     """In the order they were made."""
+    chosen = asked.values()
+    if asked.id_prefix is not None:
+        named = await parts.queue.with_prefix(asked.id_prefix, asked.limit)
+        return JobPage(items=[JobView.of(job) for job in named], next_cursor=None)
     jobs = await parts.queue.find(
-        asked.values(),
+        chosen,
         after=ObjectId(asked.cursor) if asked.cursor else None,
         limit=asked.limit + 1,
         newest_first=asked.order == "newest",

@@ -6,8 +6,9 @@ from fastapi import APIRouter, Query
 
 from api.deps import Parts
 from api.roles import VIEWER
-from api.schemas.markets import MarketPage, MarketsAsked, MarketView
+from api.schemas.markets import MarketPage, MarketsAsked
 from collector.operations.connectors import check_exchange
+from collector.operations.market_list import market_page
 
 router = APIRouter(prefix="/api/v1/markets", tags=["markets"])
 
@@ -17,9 +18,12 @@ async def list_markets(asked: Annotated[MarketsAsked, Query()], parts: Parts) ->
     """By symbol, as last seen by a `markets_refresh`. Delisted ones stay, as inactive."""
     check_exchange(asked.exchange_id)
     filters = asked.model_dump(include={"base", "quote", "active"}, exclude_none=True)
-    documents = await parts.book.page(
-        asked.exchange_id, filters, after=asked.cursor, limit=asked.limit + 1
+    found = await market_page(
+        parts.database,
+        asked.exchange_id,
+        filters,
+        search=asked.search,
+        after=asked.cursor,
+        limit=asked.limit,
     )
-    page = [MarketView.of(document) for document in documents[: asked.limit]]
-    more = len(documents) > len(page)
-    return MarketPage(items=page, next_cursor=page[-1].symbol if more else None)
+    return MarketPage.model_validate(found)

@@ -6,14 +6,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import StreamingResponse
 
-from api.deps import Parts, Services
+from api.deps import Parts
 from api.roles import VIEWER
-from api.row_stream import check_order, described, streamed
+from api.row_coding import AcceptedCoding
+from api.row_stream import described, streamed
 from api.schemas.ranges import RangeAsked
-from collector.errors import InvalidInput
-from collector.operations.connectors import check_exchange
+from collector.errors import NotFound
+from collector.operations.stored_trades import TradesAsked, trade_stretch
 from collector.store.trade_rows import TRADE_SCHEMA
-from collector.store.trades import trade_batches, trade_days
 
 router = APIRouter(prefix="/api/v1/trades", tags=["trades"])
 
@@ -27,17 +27,24 @@ _ROW = ("28457", 1735689600123, 93500.5, 0.012, "buy", 1735689660000)
     response_class=StreamingResponse,
     responses=described("The trades, oldest first", TRADE_SCHEMA, _ROW),
 )
-async def read_trades(asked: Annotated[RangeAsked, Query()], parts: Parts) -> StreamingResponse:
+async def read_trades(
+    asked: Annotated[RangeAsked, Query()], parts: Parts, coding: AcceptedCoding
+) -> StreamingResponse:
     """The range `[start, end)` in UTC, streamed whatever its length.
 
     As far as a `trades_incremental` job has collected them. A connection that ends early means that
     the answer is not whole.
     """
-    check_order(asked)
-    await _check_market(asked, parts)
-    batches = trade_batches(
-        parts.store.storage, asked.exchange_id, asked.symbol, asked.start, asked.end
-    )
+    asked.check()
+    market = TradesAsked(asked.exchange_id, asked.symbol, asked.start, asked.end)
+    try:
+        stretch = await asyncio.to_thread(trade_stretch, parts.store.storage, market)
+    except NotFound:
+        # One that cannot exist is refused; one without trades is an empty answer.
+        await parts.desk.check_known_symbol(asked.exchange_id, asked.symbol, field="symbol")
+        stored, batches = None, iter(())
+    else:
+        stored, batches = stretch.stored, await asked.chosen(stretch)
     return await streamed(
         batches,
         TRADE_SCHEMA,
@@ -45,16 +52,6 @@ async def read_trades(asked: Annotated[RangeAsked, Query()], parts: Parts) -> St
         limit=asked.limit,
         escape=asked.escape,
         file_name=asked.file_name("trades"),
+        coding=coding,
+        stored=stored,
     )
-
-
-async def _check_market(asked: RangeAsked, parts: Services) -> None:
-    """Refuses a market that cannot exist. One without trades is an empty answer."""
-    check_exchange(asked.exchange_id)
-    market = (parts.store.storage, asked.exchange_id, asked.symbol)
-    try:
-        days = await asyncio.to_thread(trade_days, *market)
-    except ValueError as error:
-        raise InvalidInput("symbol", "unknown_symbol", str(error)) from error
-    if not days:
-        await parts.desk.check_known_symbol(asked.exchange_id, asked.symbol, field="symbol")

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
-from api.schemas.fields import Body, ExchangeId, Name, Symbol, TimeframeName
+from api.schemas.fields import Body, ExchangeId, Name, Symbol, TimeframeName, View
 from api.schemas.jobs import JobStateWord
 
 Several = Field(min_length=1, max_length=200)
@@ -14,13 +14,17 @@ class BulkFilter(Body):
     """Which jobs: those with these values, any of them where several are given."""
 
     exchange_id: ExchangeId | Annotated[list[ExchangeId], Several] | None = None
+    """Of this exchange, or of these"""
     type: Name | Annotated[list[Name], Several] | None = None
+    """Of this type, or of these"""
     symbol: Symbol | Annotated[list[Symbol], Several] | None = None
+    """Of this market, or of these"""
     timeframe: TimeframeName | Annotated[list[TimeframeName], Several] | None = None
+    """With bars of this length, or of these"""
     state: JobStateWord | Annotated[list[JobStateWord], Several] | None = None
-    all: Literal[True] | None = Field(
-        default=None, description="Every job; needed when nothing else is given"
-    )
+    """In this state, or in these"""
+    all: Literal[True] | None = None
+    """Every job; needed when nothing else is given"""
 
     def values(self) -> dict[str, str | list[str]]:
         """The given ones, without `all`."""
@@ -41,9 +45,10 @@ class BulkChange(Body):
     )
 
     filter: BulkFilter
+    """Which jobs"""
 
 
-class BulkView(BaseModel):
+class BulkView(View):
     """What became of it."""
 
     matched: int = Field(description="Jobs that the filter names, without finished ones")

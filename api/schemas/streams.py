@@ -1,11 +1,15 @@
 """Streams as requests and answers show them."""
 
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
-from api.schemas.fields import Body, BodyMoment, ExchangeId, Symbol, TimeframeName
+from api.schemas.connector_view import ConnectorView
+from api.schemas.fields import Body, BodyMoment, ExchangeId, Symbol, TimeframeName, View
 from api.schemas.jobs import JobView
+from collector.operations.stream_estimate import StreamEstimate
+from collector.operations.streams import SeriesRequest
 
 
 class NewStreams(Body):
@@ -19,25 +23,69 @@ class NewStreams(Body):
                     "symbols": ["BTC/USDT", "ETH/USDT"],
                     "timeframes": ["1m", "1h"],
                     "since": "2025-01-01",
-                }
+                },
+                {"exchange_id": "simulated", "symbols": ["*/USDT"], "timeframes": ["1m"]},
             ]
         }
     )
 
     exchange_id: ExchangeId
     symbols: Annotated[list[Symbol], Field(min_length=1, max_length=100)]
+    """Symbols, patterns such as `*/USDT`, or BTCUSDT where one market is written so"""
     timeframes: Annotated[list[TimeframeName], Field(min_length=1, max_length=16)]
+    """The lengths of bars"""
     since: BodyMoment | None = Field(default=None, description="Without it, from the first bar")
-    backfill: bool = Field(default=True, description="false: only new bars")
+    backfill: bool = True
+    """false: only new bars"""
+    make_connector: bool = False
+    """true: makes the exchange's connector, too, when there is none"""
+
+    def request(self) -> SeriesRequest:
+        return SeriesRequest(
+            self.exchange_id, self.symbols, self.timeframes, self.since, self.backfill
+        )
 
 
-class StreamsView(BaseModel):
+class StreamsView(View):
     """The jobs of the requested series: those created now, and those that existed."""
 
     created: list[JobView]
+    """Jobs that were made"""
     existing: list[JobView]
+    """Jobs that were there"""
     notes: list[str] = Field(
         default_factory=list,
         description="What became of `since` where a series existed: an earlier one is fetched,"
         " a later one changes nothing",
     )
+    connector: ConnectorView
+    """The connector of the exchange"""
+    connector_created: bool
+    """Whether it was made"""
+    symbols_known: bool
+    """false when the exchange's markets are not known yet: symbols were taken as they are"""
+
+
+class EstimateView(View):
+    """What adding series would cost, if pages are full and nobody else uses the budget."""
+
+    symbols: list[str]
+    """The symbols that are meant"""
+    series: int
+    """Pairs of a symbol and a timeframe"""
+    series_new: int
+    """Those without a job for new bars"""
+    bars: int
+    """Bars of history to fetch, slots without a trade among them"""
+    requests: int
+    """Requests for them"""
+    seconds: int
+    """How long these take at least, at the budget of the connector"""
+    requests_per_day: int
+    """Requests for new bars, afterwards"""
+    assumed: int
+    """Series whose beginning nobody knows; they are counted from 2017 on"""
+
+    @classmethod
+    def of(cls, estimate: StreamEstimate) -> Self:
+        return cls.model_validate(asdict(estimate))

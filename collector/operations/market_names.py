@@ -12,6 +12,7 @@ from collector.market.near import near
 from collector.market.symbol import symbol_to_name
 from collector.market.timeframe import Timeframe
 from collector.markets.book import MarketBook
+from collector.operations.meant_symbol import is_pattern, is_short, like, meant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,6 +28,39 @@ class MarketNames:
 
     def __init__(self, database: Database) -> None:
         self._book = MarketBook(database)
+
+    async def meant(
+        self, exchange_id: str, names: Iterable[str], *, field: str = "symbol"
+    ) -> list[str]:
+        """The symbols that are meant: BTCUSDT where one market is written so, `*/USDT` for all
+        listed markets like that. Others stay as they are: `check_series` looks at them.
+        """
+        found: dict[str, None] = {}
+        for name in names:
+            if is_pattern(name):
+                found |= dict.fromkeys(await self._like(exchange_id, name, field))
+            elif is_short(name):
+                found[await self._written_so(exchange_id, name, field)] = None
+            else:
+                found[name] = None
+        return list(found)
+
+    async def _like(self, exchange_id: str, pattern: str, field: str) -> list[str]:
+        if not await self.symbols(exchange_id):
+            reason = f"the markets of {exchange_id} are not known yet, so {pattern!r} names none"
+            raise InvalidInput(field, "unknown_markets", f"{reason}: wait for markets_refresh")
+        found = like(pattern.upper(), await self._book.listed(exchange_id))
+        if not found:
+            reason = f"{exchange_id} lists no market like {pattern!r}"
+            raise InvalidInput(field, "unknown_symbol", reason)
+        return found
+
+    async def _written_so(self, exchange_id: str, name: str, field: str) -> str:
+        by_id = await self._book.page(exchange_id, {"venue_id": name, "active": True}, limit=2)
+        if len(by_id) == 1:
+            return str(by_id[0]["symbol"])
+        listed = await self._book.listed(exchange_id)
+        return meant(name, listed, exchange_id, field=field)
 
     async def check_series(
         self,
