@@ -25,7 +25,7 @@ MOST_AT_ONCE = 6
 MOST_KEPT = 32
 
 
-class AllHaveLeft(Exception):  # noqa: N818 - it ends a computation, nobody reports it
+class AllHaveLeft(Exception):
     """Nobody waits for this answer any more."""
 
 
@@ -120,9 +120,7 @@ class ReportAnswers:
         if shared.task.done() and not shared.task.cancelled():
             shared.task.exception()  # Everyone may have left; then it is not worth a warning.
 
-    async def _waited(
-        self, key: Hashable, shared: _UnderWay, left: Awaitable[None]
-    ) -> Document:
+    async def _waited(self, key: Hashable, shared: _UnderWay, left: Awaitable[None]) -> Document:
         gone = asyncio.ensure_future(left)
         shared.waiting += 1
         try:

@@ -15,6 +15,7 @@ from api.schemas.fields import Moment, TimeframeName
 from api.schemas.ranges import RangeAsked
 from collector.errors import NotStored
 from collector.market.candles import CANDLE_SCHEMA
+from collector.operations.connectors import check_exchange
 from collector.operations.stored_candles import CandlesAsked, candle_stretch
 from collector.reader import CandleReader
 
@@ -50,6 +51,7 @@ async def read_candles(
     that the answer is not whole.
     """
     asked.check()
+    check_exchange(asked.exchange_id)
     try:
         stretch = await asyncio.to_thread(candle_stretch, parts.store, asked.asked())
     except NotStored as error:

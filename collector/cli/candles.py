@@ -34,9 +34,9 @@ def read(
     as_of: AsOf = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many bars.")] = 50,
 ) -> None:
-    """Print bars: from `--start` on, or else the newest. `collector export` has no limit.
+    """Print bars: from `--since` on, or else the newest. `collector export` has no limit.
 
-    Example: `collector read binance BTC/USDT 1h --start 2025-01-01 --limit 24`
+    Example: `collector read binance BTC/USDT 1h --since 2025-01-01 --limit 24`
     """
     from collector.cli.actions import candles
 
@@ -60,12 +60,12 @@ def export(
 ) -> None:
     """Write bars to a file: CSV, Parquet or Arrow. The file appears whole, or not at all.
 
-    Example: `collector export binance BTC/USDT 1m --start 2025-01-01 --out btc.parquet`
+    Example: `collector export binance BTC/USDT 1m --since 2025-01-01 --out btc.parquet`
     """
     chosen = form_of(asked, form, out)
     from collector.cli.actions import candles
     from collector.cli.actions import export as actions
 
     wanted = candles.Range(start, end, gaps.value, as_of)
-    stretch = candles.stretch_of(asked, exchange, symbol, timeframe, wanted)
-    given(asked, actions.export(stretch.rows(), chosen.value, out, force))
+    rows = candles.rows_of(asked, exchange, symbol, timeframe, wanted)
+    given(asked, actions.export(rows, chosen.value, out, force))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def demo_settings(settings: Settings) -> Settings:
     """The same settings, in the demo's own home, database and lake."""
     home = settings.home / "demo"
-    own = {"home": home, "mongo_db": "collector_demo", "data": str(home / "data")}
+    own = {"home": home, "mongo_db": "collector_demo", "data": str(home / "data"), "url": None}
     nothing: dict[str, Any] = {"exchanges": {}, "streams": [], "fxcm": None, "global_limit": None}
     return settings.model_copy(update={**own, **nothing})
 

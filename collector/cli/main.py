@@ -12,14 +12,18 @@ from collector.cli import (
     apply,
     backup,
     candles,
+    config,
     connectors,
     fxcm,
     history,
     jobs,
     keys,
+    logs,
+    markets,
     programs,
     quarantine,
     repair,
+    reports,
     status,
     streams,
     tickers,
@@ -30,11 +34,13 @@ from collector.version import __version__
 
 _UNSAID = {"help": False}
 _GROUPS = {
+    "config": config.app,
     "connector": connectors.app,
     "fxcm": fxcm.app,
     "job": jobs.app,
     "key": keys.app,
     "migrate": programs.migrate,
+    "report": reports.report,
 }
 
 app = typer.Typer(
@@ -59,6 +65,8 @@ for verbs in (
     apply.app,
     streams.app,
     status.app,
+    markets.app,
+    reports.app,
     candles.app,
     trades.app,
     tickers.app,
@@ -66,6 +74,7 @@ for verbs in (
     quarantine.app,
     repair.app,
     backup.app,
+    logs.app,
 ):
     app.add_typer(verbs)
 for name, verbs in _GROUPS.items():

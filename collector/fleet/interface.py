@@ -6,13 +6,13 @@ are those of the library, whichever form the fleet has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     import pyarrow as pa
 
@@ -123,8 +123,8 @@ class Overview(Protocol):
 
     async def workers(self) -> list[Shown]: ...
 
-    async def report(self, name: str, asked: SeriesFilter) -> tuple[Shown, list[str]]:
-        """`name` is coverage, missing or validation. Also notes on what is not known."""
+    async def report(self, name: str, asked: SeriesFilter) -> Shown:
+        """`name` is coverage, missing or validation."""
         ...
 
     async def now_ms(self) -> int: ...
@@ -198,5 +198,3 @@ class PairRange:
     fill: bool = False
     limit: int | None = None
     cursor: str | None = None
-
-

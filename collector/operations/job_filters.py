@@ -21,7 +21,5 @@ async def meant_filters(
     given = values(filters)
     if not any(map(is_short, given.get("symbol", ()))):
         return given
-    known = [
-        each for each in await distinct(database.jobs, {}, "symbol", BY_SYMBOL.name) if each
-    ]
+    known = [each for each in await distinct(database.jobs, {}, "symbol", BY_SYMBOL.name) if each]
     return {**given, "symbol": [meant(name, known, "the list") for name in given["symbol"]]}

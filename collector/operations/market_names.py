@@ -91,13 +91,7 @@ class MarketNames:
 
         InvalidInput when they are and it is not among them.
         """
-        mistake = mistaken_symbol(exchange_id, symbol)
-        if mistake is not None:
-            raise InvalidInput(field, mistake.code, mistake.reason, mistake.instead)
-        try:
-            symbol_to_name(symbol)
-        except ValueError as error:
-            raise InvalidInput(field, "unknown_symbol", str(error)) from None
+        check_form(exchange_id, symbol, field=field)
         market = await self._book.find(exchange_id, symbol)
         if market is not None:
             return market
@@ -114,6 +108,35 @@ class MarketNames:
     async def symbols(self, exchange_id: str) -> list[str]:
         """What the exchange is known to list; empty when its markets are not known."""
         return await self._book.symbols(exchange_id)
+
+
+class NoMarkets(MarketNames):
+    """Checks without a book: what can be told from the names alone."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def meant(
+        self, exchange_id: str, names: Iterable[str], *, field: str = "symbol"
+    ) -> list[str]:
+        return list(names)
+
+    async def market(self, exchange_id: str, symbol: str, *, field: str) -> None:
+        check_form(exchange_id, symbol, field=field)
+
+    async def symbols(self, exchange_id: str) -> list[str]:
+        return []
+
+
+def check_form(exchange_id: str, symbol: str, *, field: str) -> None:
+    """Refuses a symbol that no market of this exchange can have."""
+    mistake = mistaken_symbol(exchange_id, symbol)
+    if mistake is not None:
+        raise InvalidInput(field, mistake.code, mistake.reason, mistake.instead)
+    try:
+        symbol_to_name(symbol)
+    except ValueError as error:
+        raise InvalidInput(field, "unknown_symbol", str(error)) from None
 
 
 async def check_bars(exchange_id: str) -> None:

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from collector.errors import InvalidInput
 from collector.market.series import Series
-from collector.operations.connectors import check_exchange
 from collector.operations.market_names import check_timeframe
 from collector.operations.meant_symbol import is_short, meant
 from collector.operations.stored_range import inside
@@ -82,7 +81,6 @@ def candle_stretch(store: Store, asked: CandlesAsked) -> CandleStretch:
 
 def _series(store: Store, asked: CandlesAsked) -> Series:
     """Refuses a series that cannot exist."""
-    check_exchange(asked.exchange_id)
     check_timeframe(asked.timeframe)
     symbol = asked.symbol
     if is_short(symbol):

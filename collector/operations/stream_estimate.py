@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
 from collector.connectors.venue_limits import venue_limits
 from collector.durations import DAY_MS
@@ -26,6 +25,7 @@ from collector.markets.book import MarketBook
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from collector.connectors.connector import Limits
     from collector.exchanges.quirks.record import Quirks
     from collector.jobs.job import Job
     from collector.mongo.client import Database
@@ -83,9 +83,7 @@ async def estimate(
     limits = await _limits(database, wanted.exchange_id)
     series = len(symbols) * len(wanted.timeframes)
     seconds = _seconds(requests, _weight(quirks), limits)
-    return StreamEstimate(
-        tuple(symbols), series, new, bars, requests, seconds, per_day, assumed
-    )
+    return StreamEstimate(tuple(symbols), series, new, bars, requests, seconds, per_day, assumed)
 
 
 def _reached(job: Job, since: int | None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -41,19 +41,26 @@ class ApiAddress:
     """Where an API is, and the key for it."""
 
     url: str
-    token: SecretStr | None = None
+    token: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, url: str, token: SecretStr | None) -> ApiAddress:
+        return cls(url, None if token is None else token.get_secret_value())
 
     @property
     def headers(self) -> dict[str, str]:
-        if self.token is None:
-            return {}
-        return {"Authorization": f"Bearer {self.token.get_secret_value()}"}
+        return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[ApiClient]:
         """A client for as long as the block lasts. Sends nothing yet."""
         async with httpx.AsyncClient(**self._options()) as session:
             yield ApiClient(self.url, session)
+
+    def get(self, path: str, params: Params, *, seconds: float = PATIENT_SECONDS) -> Any:
+        """The body of one answer, for callers without an event loop."""
+        with httpx.Client(**self._options(seconds)) as session, _reaching(self.url):
+            return _checked(session.get(f"/api/v1/{path}", params=dict(params)))
 
     @contextmanager
     def rows(self, path: str, params: Params) -> Iterator[tuple[io.RawIOBase, httpx.Headers]]:
@@ -72,7 +79,7 @@ class ApiAddress:
         return {
             "base_url": self.url.rstrip("/"),
             "headers": self.headers,
-            "timeout": httpx.Timeout(seconds, connect=TIMEOUT_SECONDS),
+            "timeout": httpx.Timeout(seconds, connect=min(seconds, TIMEOUT_SECONDS)),
             # A proxy between here and the API would have to be named by the operator.
             "trust_env": False,
         }
@@ -85,9 +92,7 @@ class ApiClient:
         self.url = url
         self._session = session
 
-    async def get(
-        self, path: str, params: Params | None = None, *, patient: bool = False
-    ) -> Any:
+    async def get(self, path: str, params: Params | None = None, *, patient: bool = False) -> Any:
         """The body of an answer. Raises what the other side would have raised."""
         return (await self.ask("GET", path, params=params, patient=patient)).body
 

@@ -31,7 +31,7 @@ class RemoteFleet:
     ) -> None:
         self.picture = FleetPicture()
         self.url = url.rstrip("/")
-        self._address = ApiAddress(self.url, token)
+        self._address = ApiAddress.of(self.url, token)
         self._spread = spread
         self._figures_every = figures_every
 

@@ -58,9 +58,10 @@ def write(rows: Rows, form: Form, sink: BinaryIO) -> int:
     """Writes every batch as it comes; returns how many rows."""
     count = 0
     with ExitStack() as stack:
-        writer = stack.enter_context(_writer(form, rows.schema, sink))
+        schema, batches = stack.enter_context(rows.range.all())
+        writer = stack.enter_context(_writer(form, schema, sink))
         progress = stack.enter_context(late_progress(rows.steps, rows.step))
-        for batch in rows.batches:
+        for batch in batches:
             writer.write_batch(batch)
             count += len(batch)
             if len(batch):

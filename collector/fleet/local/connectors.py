@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from collector.connectors.registry import ConnectorRegistry
 from collector.fleet.interface import Made
 from collector.operations import connected_jobs, connectors
+from collector.operations.connector_change import change_connector
 from collector.operations.shown.connector import shown_connector
 
 if TYPE_CHECKING:
@@ -32,14 +33,12 @@ class LocalConnectors:
     async def get(self, exchange_id: str) -> Shown:
         return self._shown(await self._registry.get(exchange_id))
 
-    async def ensure(
-        self, exchange_id: str, figures: Mapping[str, Any], notes: str | None
-    ) -> Made:
+    async def ensure(self, exchange_id: str, figures: Mapping[str, Any], notes: str | None) -> Made:
         ensured = await connectors.ensure(self.database, exchange_id, figures, notes)
         return Made(self._shown(ensured.connector), ensured.made)
 
     async def change(self, exchange_id: str, changes: Mapping[str, Any]) -> Shown:
-        return self._shown(await connectors.change(self.database, exchange_id, changes))
+        return self._shown(await change_connector(self.database, exchange_id, changes))
 
     async def pause(self, exchange_id: str, until_ms: int | None) -> Shown:
         return self._shown(await connectors.pause(self.database, exchange_id, until_ms))

@@ -41,7 +41,7 @@ class LocalOverview:
     async def workers(self) -> list[Shown]:
         return [shown_worker(each) for each in await LiveWorkers(self.database).all()]
 
-    async def report(self, name: str, asked: SeriesFilter) -> tuple[Shown, list[str]]:
+    async def report(self, name: str, asked: SeriesFilter) -> Shown:
         quality, resample = self.settings.quality, self.settings.resample
         reports = SeriesReports(
             Store(self.settings.data_root),
@@ -51,7 +51,7 @@ class LocalOverview:
             _here,
         )
         made: Shown = await getattr(reports, name)(asked)
-        return made, []
+        return made
 
     async def now_ms(self) -> int:
         return await self.database.now_ms()
