@@ -12,6 +12,7 @@ from starlette.middleware import Middleware
 from api import problems
 from api.middleware.authentication import Authentication, WrongKeys
 from api.middleware.body_limit import BodyLimit
+from api.middleware.head import Head
 from api.middleware.origin import Origin
 from api.middleware.trace import Trace
 from api.openapi import document
@@ -72,6 +73,7 @@ def create_app(services: Services, door: Door) -> FastAPI:
                 wrong_keys=door.wrong_keys,
             ),
             Middleware(BodyLimit),
+            Middleware(Head),
         ],
     )
     app.state.services = services
@@ -101,6 +103,8 @@ def _methods(routes: tuple[Guarded, ...]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for route in routes:
         found.setdefault(route.path, set()).add(route.method)
+        if route.method == "GET":
+            found[route.path].add("HEAD")
     return found
 
 

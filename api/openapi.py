@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi.openapi.utils import get_openapi
 
+from api.preconditions import ETAG
 from api.problems import MEDIA_TYPE, TITLES
 from api.schemas.problem import Problem
 from collector.keys import Role
@@ -66,6 +67,12 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": TITLES[status]} for status in statuses}
 
 
+def tagged(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a route whose answer has an `ETag`; 304 when it may say `not modified`."""
+    unchanged = {304: {"description": "It is still the one of `If-None-Match`", "headers": ETAG}}
+    return {200: {"headers": ETAG}, **{each: unchanged[each] for each in statuses}}
+
+
 def job_links(at: str = "") -> dict[str, Any]:
     """Where one may go from an answer that holds a job, `at` a JSON pointer."""
     return _links(OF_A_JOB, "job_id", f"$response.body#{at}/id")
@@ -110,7 +117,22 @@ def document(app: FastAPI, routes: Iterable[Guarded], *, with_keys: bool) -> dic
             role = roles[path, method.upper()]
             _describe(operation, role, with_keys=with_keys)
             _link_next_page(operation)
+    _lift_descriptions(schema)
     return schema
+
+
+def _lift_descriptions(node: Any) -> None:
+    """What `X | None` is stands with X; readers of the document look one level above."""
+    if isinstance(node, list):
+        for each in node:
+            _lift_descriptions(each)
+    if not isinstance(node, dict):
+        return
+    for each in list(node.values()):
+        _lift_descriptions(each)
+    told = [each.get("description") for each in node.get("anyOf") or () if isinstance(each, dict)]
+    if any(told):
+        node.setdefault("description", next(filter(None, told)))
 
 
 def _describe(operation: dict[str, Any], role: Role, *, with_keys: bool) -> None:

@@ -45,6 +45,7 @@ class Stop:
 
 
 Making = Callable[[Stop], Awaitable[Document]]
+Leaving = Callable[[], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -81,11 +82,11 @@ class ReportAnswers:
         self._under_way: dict[Hashable, _UnderWay] = {}
 
     async def get(
-        self, key: Hashable, make: Making, left: Awaitable[None], *, anew: bool = False
+        self, key: Hashable, make: Making, left: Leaving, *, anew: bool = False
     ) -> Answered:
         """The answer of that key: a kept one, that of a computation under way, or a new one.
 
-        `left` ends when the client has gone. `anew` takes no kept one. A Refusal with 503 when too
+        `left` returns when the client has gone. `anew` takes no kept one. A Refusal with 503 when too
         many others are being made.
         """
         kept = None if anew else self._fresh(key)
@@ -120,8 +121,8 @@ class ReportAnswers:
         if shared.task.done() and not shared.task.cancelled():
             shared.task.exception()  # Everyone may have left; then it is not worth a warning.
 
-    async def _waited(self, key: Hashable, shared: _UnderWay, left: Awaitable[None]) -> Document:
-        gone = asyncio.ensure_future(left)
+    async def _waited(self, key: Hashable, shared: _UnderWay, left: Leaving) -> Document:
+        gone = asyncio.ensure_future(left())
         shared.waiting += 1
         try:
             await asyncio.wait({shared.task, gone}, return_when=asyncio.FIRST_COMPLETED)

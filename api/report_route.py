@@ -39,7 +39,7 @@ async def reported(
         return made
 
     anew = "no-cache" in request.headers.get("cache-control", "")
-    answered = await parts.reports.get((name, asked), make, _left(request), anew=anew)
+    answered = await parts.reports.get((name, asked), make, partial(_left, request), anew=anew)
     response.headers["Age"] = str(answered.age_seconds)
     response.headers["Cache-Control"] = f"private, max-age={answered.fresh_seconds}"
     return answered.document

@@ -6,6 +6,7 @@ from api.deps import Parts, Services
 from api.roles import ADMIN, OPERATOR
 from api.schemas.bulk import BulkChange, BulkView
 from collector.operations.bulk_jobs import change_many
+from collector.operations.job_filters import meant_filters
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 
@@ -36,5 +37,6 @@ async def remove_jobs(body: BulkChange, parts: Parts) -> BulkView:
 
 async def _changed(parts: Services, verb: str, body: BulkChange) -> BulkView:
     asked = body.filter
-    answer = await change_many(parts.database, verb, asked.values(), every=bool(asked.all))
+    chosen = await meant_filters(parts.database, asked.values())
+    answer = await change_many(parts.database, verb, chosen, every=bool(asked.all))
     return BulkView(matched=answer.matched, changed=answer.changed, refused=list(answer.refused))

@@ -6,7 +6,6 @@ from pydantic import ConfigDict, Field
 
 from api.schemas.circuit import CircuitBody
 from api.schemas.fields import (
-    LARGEST_COUNT,
     WHOLE,
     Body,
     BodyMoment,
@@ -21,6 +20,7 @@ from api.schemas.history_budget import Share, SpacingBody
 from collector.connectors.circuit.gate import CircuitSettings
 from collector.connectors.connector import DEFAULT_RESERVE_THRESHOLD
 from collector.connectors.window import Window
+from collector.operations.connector_change import LARGEST_COUNT
 
 AlgorithmName = Literal["sliding_window", "fixed_window"]
 
@@ -116,14 +116,9 @@ class ConnectorChange(Body):
 
     def changes(self) -> dict[str, Any]:
         """Only what was sent; the defaults above never speak."""
-        fields: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
-        if "windows" in fields:
-            fields["windows"] = [window.window() for window in self.windows]
-        if fields.get("spacing") is not None:
-            fields["spacing"] = fields["spacing"].spacing()
-        if fields.pop("circuit", None) is not None:
-            given = self.circuit.model_dump(exclude_unset=True)
-            fields |= {f"circuit.settings.{name}": value for name, value in given.items()}
+        fields = self.model_dump(exclude_unset=True, exclude={"spacing"})
+        if "spacing" in self.model_fields_set:
+            fields["spacing"] = None if self.spacing is None else self.spacing.spacing()
         return fields
 
 

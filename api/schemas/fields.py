@@ -12,12 +12,10 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from collector.durations import DAY_MS
 from collector.market.moment import epoch_ms
 from collector.market.timeframe import Timeframe
+from collector.operations.connector_change import LARGEST_COUNT, LONGEST_PERIOD_MS
 
-LARGEST_COUNT = 2**31 - 1
-LONGEST_PERIOD_MS = 366 * DAY_MS
 _DATE_DIGITS = 8
 
 

@@ -165,7 +165,7 @@ class JobFilters(QueryFields):
     id_prefix: str | None = Field(
         default=None,
         pattern="^[0-9a-f]{4,24}$",
-        description="Whose id begins so; not together with other filters or a cursor",
+        description="Whose id begins so; not with other filters than `status`, nor a cursor",
     )
     order: Literal["oldest", "newest"] = Field("oldest", description="By when they were made")
     limit: Limit = 100
@@ -176,7 +176,7 @@ class JobFilters(QueryFields):
         fields = {name: value for name, value in self.model_dump(exclude=given).items() if value}
         if self.network is not None:
             fields["exchange_id"] = [place_of(self.network)]
-        if self.id_prefix is not None and (fields or self.cursor is not None):
+        if self.id_prefix is not None and (fields.keys() - {"status"} or self.cursor is not None):
             raise InvalidInput("id_prefix", "not_allowed", "`id_prefix` goes without other filters")
         return fields
 

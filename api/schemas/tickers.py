@@ -1,11 +1,10 @@
 """Tickers as answers show them."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
 from api.schemas.fields import ExchangeId, Limit, QueryFields, Symbol, View
-from collector.operations.shown.market import shown_ticker
 
 
 class TickersAsked(QueryFields):
@@ -38,10 +37,6 @@ class TickerView(View):
     """The exchange's time, or else when it answered"""
     seen_at: int
     """When it was stored"""
-
-    @classmethod
-    def of(cls, document: dict[str, Any]) -> Self:
-        return cls.model_validate(shown_ticker(document))
 
 
 class TickerPage(View):

@@ -82,11 +82,13 @@ class JobQueue:
         )
         return [Job.from_document(document) for document in documents]
 
-    async def with_prefix(self, prefix: str, limit: int) -> list[Job]:
-        """Live jobs whose id begins with these hexadecimal digits."""
+    async def with_prefix(
+        self, prefix: str, limit: int, statuses: Sequence[str] = LIVE
+    ) -> list[Job]:
+        """Jobs whose id begins with these hexadecimal digits; live ones unless others are named."""
         first, last = (ObjectId(prefix.ljust(24, digit)) for digit in "0f")
         found = await self._jobs.find(
-            {"_id": {"$gte": first, "$lte": last}, "status": {"$in": sorted(LIVE)}}, limit=limit
+            {"_id": {"$gte": first, "$lte": last}, "status": {"$in": sorted(statuses)}}, limit=limit
         )
         return [Job.from_document(document) for document in found]
 

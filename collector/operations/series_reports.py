@@ -17,6 +17,7 @@ from collector.market.series import Series
 from collector.market.timeframe import Timeframe
 from collector.operations.connectors import check_exchange
 from collector.operations.market_names import known_timeframe
+from collector.operations.meant_symbol import meant
 from collector.pipeline.resample import divides
 from collector.reports.coverage import Coverage, coverage
 from collector.reports.expected import Expected
@@ -148,11 +149,10 @@ def page_of_series(store: Store, asked: SeriesFilter) -> tuple[list[Series], str
 
 
 def _meant(store: Store, asked: SeriesFilter) -> list[Series]:
-    stored = [
-        each
-        for each in store.series(asked.exchange_id)
-        if asked.symbol is None or each.symbol == asked.symbol
-    ]
+    everything, symbol = store.series(asked.exchange_id), asked.symbol
+    if symbol is not None:
+        symbol = meant(symbol, {each.symbol for each in everything}, "the lake")
+    stored = [each for each in everything if symbol is None or each.symbol == symbol]
     if asked.timeframe is None:
         return sorted(stored, key=_key)
     wanted = Timeframe.parse(asked.timeframe)

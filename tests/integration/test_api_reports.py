@@ -191,6 +191,42 @@ async def test_a_long_report_does_not_stop_the_loop(
     assert (await report).status == 200
 
 
+async def test_a_report_is_kept_for_a_moment_and_has_its_age(client: Client) -> None:
+    fresh = {"Cache-Control": "no-cache"}
+    for url in (COVERAGE, MISSING, VALIDATION):
+        made = await client.get(url, params=ONE, headers=fresh)
+        kept = await client.get(url, params=ONE)
+        assert kept.body == made.body
+        assert kept.body["generated_at"].endswith("Z")
+        assert 0 <= int(kept.headers["Age"]) <= 15
+        assert kept.headers["Cache-Control"].startswith("private, max-age=")
+        other = await client.get(url, params={**ONE, "symbol": "ETH/USDT"})
+        assert other.body["items"][0]["symbol"] == "ETH/USDT"
+        short = await client.get(url, params={**ONE, "symbol": "BTCUSDT"})
+        assert short.body["items"] == made.body["items"]
+
+
+async def test_a_report_ends_when_its_reader_has_gone(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, ended = threading.Event(), threading.Event()
+
+    def endless(_store: Any, _series: Any, _expected: Any, on_rows: Any) -> None:
+        reading.set()
+        try:
+            while True:
+                on_rows(1)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(series_reports, "coverage", endless)
+    fresh = {"Cache-Control": "no-cache"}
+    report = asyncio.create_task(client.get(COVERAGE, params=ONE, headers=fresh))
+    assert await asyncio.to_thread(reading.wait, 30)
+    report.cancel()
+    assert await asyncio.to_thread(ended.wait, 30)
+
+
 async def test_a_viewer_may_read_and_nobody_else(database: Database, root: Path) -> None:
     line = f"viewer:{hashlib.sha256(b'look').hexdigest()}"
     async with serving(database, root, door=Door(keys=ApiKeys.parse(line))) as client:
