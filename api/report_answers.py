@@ -86,8 +86,8 @@ class ReportAnswers:
     ) -> Answered:
         """The answer of that key: a kept one, that of a computation under way, or a new one.
 
-        `left` returns when the client has gone. `anew` takes no kept one. A Refusal with 503 when too
-        many others are being made.
+        `left` returns when the client has gone. `anew` takes no kept one. A Refusal with 503 when
+        too many others are being made.
         """
         kept = None if anew else self._fresh(key)
         if kept is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -115,6 +115,13 @@ async def frames_until(response: aiohttp.ClientResponse, job: str) -> list[dict[
     return found
 
 
+async def next_gap(response: aiohttp.ClientResponse) -> Any:
+    """What was changed before may come first."""
+    while (event := await next_event(response))[0] != "gap":
+        pass
+    return event[1]
+
+
 async def make(database: Database, symbol: str) -> str:
     job, _ = await JobQueue(database).add(JobSpec("simulated", "count", symbol=symbol))
     return str(job.id)
@@ -177,8 +184,7 @@ async def test_a_gap_that_cannot_be_closed_is_an_event(client: Client, wrong: st
     headers = {"Last-Event-ID": wrong}
     async with client.session.get(CHANGES, headers=headers) as response:
         await listening(response)
-        name, data = await next_event(response)
-        assert (name, "read the lists again" in data["reason"]) == ("gap", True)
+        assert "read the lists again" in (await next_gap(response))["reason"]
 
 
 async def test_too_many_missed_documents_are_a_gap(
@@ -192,7 +198,7 @@ async def test_too_many_missed_documents_are_a_gap(
     headers = {"Last-Event-ID": seen[-1]["id"]}
     async with client.session.get(CHANGES, headers=headers) as response:
         await listening(response)
-        assert (await next_event(response))[0] == "gap"
+        assert "more than 3 documents" in (await next_gap(response))["reason"]
 
 
 async def test_a_listener_gets_the_events_that_it_asked_for(
