@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from itertools import chain
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from starlette.responses import StreamingResponse
 
 from api.row_coding import coding_for, compressed
 from api.row_formats import MEDIA_TYPES, encode
-from collector.errors import InvalidInput
+from collector.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 STORED_FROM, STORED_TO = "X-Stored-From", "X-Stored-To"
 """Headers with the range of all that is stored, in epoch ms; absent when nothing is."""
+NOTHING_STORED = "X-Nothing-Stored"
+"""Then it says why, percent-encoded: symbols may have any letters."""
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _TABLE = {
     "type": "object",
@@ -48,8 +51,9 @@ _TABLE = {
 async def check_listed(error: NotStored, asked: RangeAsked, parts: Services) -> None:
     """Refuses what is not stored, unless the exchange lists it: that is merely empty yet."""
     if not await parts.desk.check_known_symbol(asked.exchange_id, asked.symbol, field="symbol"):
-        reason = f"nothing is stored for {asked.exchange_id} {asked.symbol!r}"
-        raise InvalidInput("symbol", "unknown_symbol", reason, error.near)
+        refused = InvalidInput("symbol", "unknown_symbol", str(error))
+        refused.near = error.near  # The message names them already.
+        raise refused
 
 
 async def streamed(
@@ -61,9 +65,12 @@ async def streamed(
     escape: bool = False,
     file_name: str | None = None,
     coding: CodingName | None = None,
-    stored: Interval | None = None,
+    stored: Interval | NotFound | None = None,
 ) -> StreamingResponse:
-    """The rows in the requested format, a batch at a time. `stored` is all that there is."""
+    """The rows in the requested format, a batch at a time.
+
+    `stored` is the range of all that there is, or why there is nothing.
+    """
     chosen = coding_for(form, coding)
     pieces = compressed(encode(batches, schema, form, limit=limit, escape=escape), chosen)
     # The first piece before the status line: what fails, fails with a problem and not half-way.
@@ -73,7 +80,9 @@ async def streamed(
         headers["Content-Disposition"] = f'inline; filename="{file_name}"'
     if chosen is not None:
         headers["Content-Encoding"] = chosen
-    if stored is not None:
+    if isinstance(stored, NotFound):
+        headers[NOTHING_STORED] = quote(str(stored), safe=" /:;,'?")
+    elif stored is not None:
         headers |= {STORED_FROM: str(stored.from_ms), STORED_TO: str(stored.to_ms)}
     return StreamingResponse(chain([first], pieces), media_type=MEDIA_TYPES[form], headers=headers)
 

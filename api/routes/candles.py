@@ -1,20 +1,23 @@
 """`/api/v1/candles`: the bars themselves, streamed."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
+import pyarrow as pa
 from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from api.deps import Parts
 from api.roles import VIEWER
-from api.row_coding import AcceptedCoding
+from api.row_coding import AcceptedCoding, CodingName
 from api.row_stream import check_listed, described, streamed
 from api.schemas.fields import Moment, TimeframeName
 from api.schemas.ranges import RangeAsked
 from collector.errors import NotStored
 from collector.market.candles import CANDLE_SCHEMA
+from collector.market.interval import Interval
 from collector.operations.connectors import check_exchange
 from collector.operations.stored_candles import CandlesAsked, candle_stretch
 from collector.reader import CandleReader
@@ -57,10 +60,18 @@ async def read_candles(
     except NotStored as error:
         await check_listed(error, asked, parts)
         reader = CandleReader(asked.symbol, asked.timeframe, asked.exchange_id, root=parts.store)
-        schema, stored, batches = reader.schema, None, iter(())
-    else:
-        schema, stored = stretch.reader.schema, stretch.stored
-        batches = await asked.chosen(stretch)
+        return await _answered(asked, iter(()), reader.schema, coding, error)
+    batches = await asked.chosen(stretch)
+    return await _answered(asked, batches, stretch.reader.schema, coding, stretch.stored)
+
+
+async def _answered(
+    asked: CandleQuery,
+    batches: Iterator[pa.RecordBatch],
+    schema: pa.Schema,
+    coding: CodingName | None,
+    stored: Interval | NotStored,
+) -> StreamingResponse:
     return await streamed(
         batches,
         schema,

@@ -1,17 +1,20 @@
 """`/api/v1/trades`: the trades themselves, streamed."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Annotated
 
+import pyarrow as pa
 from fastapi import APIRouter, Query
 from starlette.responses import StreamingResponse
 
 from api.deps import Parts
 from api.roles import VIEWER
-from api.row_coding import AcceptedCoding
+from api.row_coding import AcceptedCoding, CodingName
 from api.row_stream import described, streamed
 from api.schemas.ranges import RangeAsked
 from collector.errors import NotFound
+from collector.market.interval import Interval
 from collector.operations.stored_trades import TradesAsked, trade_stretch
 from collector.store.trade_rows import TRADE_SCHEMA
 
@@ -39,12 +42,19 @@ async def read_trades(
     market = TradesAsked(asked.exchange_id, asked.symbol, asked.start, asked.end)
     try:
         stretch = await asyncio.to_thread(trade_stretch, parts.store.storage, market)
-    except NotFound:
+    except NotFound as error:
         # One that cannot exist is refused; one without trades is an empty answer.
         await parts.desk.check_known_symbol(asked.exchange_id, asked.symbol, field="symbol")
-        stored, batches = None, iter(())
-    else:
-        stored, batches = stretch.stored, await asked.chosen(stretch)
+        return await _answered(asked, iter(()), coding, error)
+    return await _answered(asked, await asked.chosen(stretch), coding, stretch.stored)
+
+
+async def _answered(
+    asked: RangeAsked,
+    batches: Iterator[pa.RecordBatch],
+    coding: CodingName | None,
+    stored: Interval | NotFound,
+) -> StreamingResponse:
     return await streamed(
         batches,
         TRADE_SCHEMA,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from collector.connectors.circuit.gate import CircuitSettings
+from collector.connectors.circuit.gate import DEFAULTS, CircuitSettings
 from collector.connectors.registry import ConnectorRegistry
 from collector.connectors.window import Window
 from collector.durations import DAY_MS
@@ -45,15 +45,20 @@ async def change_connector(
     """
     registry = ConnectorRegistry(database)
     now = await registry.get(exchange_id)
-    return await registry.change_limits(exchange_id, checked(changes, now), only_if=only_if)
+    return await registry.change_limits(
+        exchange_id, checked(changes, now.limits.circuit), only_if=only_if
+    )
 
 
-def checked(changes: Mapping[str, Any], now: Connector) -> dict[str, Any]:
-    """The fields of the document. Pure; InvalidInput for values that cannot be."""
+def checked(changes: Mapping[str, Any], now: CircuitSettings = DEFAULTS) -> dict[str, Any]:
+    """The fields of the document. Pure; InvalidInput for values that cannot be.
+
+    `now` is what the gate has, for settings that depend on each other.
+    """
     found: dict[str, Any] = {}
     for name, value in changes.items():
         if name == "circuit":
-            found |= _circuit(value, now.limits.circuit)
+            found |= _circuit(value, now)
         elif name == "windows":
             found[name] = [_window(at, each) for at, each in enumerate(value)]
         elif name in ("notes", "spacing"):

@@ -54,20 +54,22 @@ class ApiAddress:
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[ApiClient]:
         """A client for as long as the block lasts. Sends nothing yet."""
-        async with httpx.AsyncClient(**self._options()) as session:
+        with _reaching(self.url):
+            made = httpx.AsyncClient(**self._options())
+        async with made as session:
             yield ApiClient(self.url, session)
 
     def get(self, path: str, params: Params, *, seconds: float = PATIENT_SECONDS) -> Any:
         """The body of one answer, for callers without an event loop."""
-        with httpx.Client(**self._options(seconds)) as session, _reaching(self.url):
+        with _reaching(self.url), httpx.Client(**self._options(seconds)) as session:
             return _checked(session.get(f"/api/v1/{path}", params=dict(params)))
 
     @contextmanager
     def rows(self, path: str, params: Params) -> Iterator[tuple[io.RawIOBase, httpx.Headers]]:
         """A streamed answer as a file that is read once, and its headers."""
         with (
-            httpx.Client(**self._options(PATIENT_SECONDS)) as session,
             _reaching(self.url),
+            httpx.Client(**self._options(PATIENT_SECONDS)) as session,
             session.stream("GET", f"/api/v1/{path}", params=dict(params)) as response,
         ):
             if response.is_error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 RUNS_SHOWN = 10
 NONE_YET = "no jobs yet: collector add binance BTC/USDT"
 DONE = {"pause": "paused", "resume": "resumed", "run": "started", "remove": "removed"}
+_CURSOR = re.compile(r"[0-9a-f]{24}")
 _HEADINGS = (
     "id",
     "exchange",
@@ -61,6 +63,8 @@ async def listed(
         known_type(chosen["type"])
     if "state" in chosen:
         known_state(chosen["state"])
+    if cursor is not None and _CURSOR.fullmatch(cursor) is None:
+        raise UsageMistake(f"--cursor {cursor!r} is not a `next_cursor` of an earlier answer")
     async with fleet_of(asked, "job list") as fleet:
         page = await fleet.jobs.page(chosen, limit, cursor)
         now_ms = await fleet.overview.now_ms()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from bson import ObjectId
 
-from collector.errors import InvalidInput
 from collector.fleet.interface import Made
 from collector.jobs.queue import JobQueue
 from collector.jobs.runs import RunHistory
@@ -33,8 +32,6 @@ class LocalJobs:
         return JobQueue(self.database)
 
     async def page(self, filters: Filters, limit: int, cursor: str | None = None) -> Shown:
-        if cursor is not None and not ObjectId.is_valid(cursor):
-            raise InvalidInput("cursor", "bad_cursor", "no answer ever had this cursor")
         after = None if cursor is None else ObjectId(cursor)
         chosen = await meant_filters(self.database, filters)
         found = await self._queue.find(chosen, after=after, limit=limit + 1)

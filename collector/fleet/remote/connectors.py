@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from collector.fleet.interface import Made
 from collector.fleet.remote.dates import with_dates
+from collector.operations.connector_change import checked
 from collector.operations.connectors import check_exchange
 from collector.remote.api_client import PAGE
 
@@ -37,6 +38,7 @@ class RemoteConnectors:
         return Made(with_dates(answer.body), answer.status == 201)
 
     async def change(self, exchange_id: str, changes: Mapping[str, Any]) -> Shown:
+        checked(changes)  # In the words that they are refused with here.
         return await self._asked("PATCH", _at(exchange_id), dict(changes))
 
     async def pause(self, exchange_id: str, until_ms: int | None) -> Shown:
@@ -49,7 +51,10 @@ class RemoteConnectors:
         return await self._asked("POST", f"{_at(exchange_id)}/unblock")
 
     async def remove(self, exchange_id: str, *, cascade: bool) -> Shown:
-        return await self._asked("DELETE", f"{_at(exchange_id)}?cascade={str(cascade).lower()}")
+        asked = {"cascade": str(cascade).lower()}
+        answer = await self.api.ask("DELETE", _at(exchange_id), params=asked)
+        shown: Shown = with_dates(answer.body)
+        return shown
 
     async def _asked(self, method: str, path: str, body: Any = None) -> Shown:
         shown: Shown = with_dates((await self.api.ask(method, path, body)).body)

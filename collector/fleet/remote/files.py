@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
-from collector.errors import InvalidInput, NotFound, NotStored
+from collector.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,7 +61,6 @@ class RemoteFiles:
     address: ApiAddress
 
     def candles(self, asked: CandlesAsked) -> RowRange:
-        series = f"{asked.exchange_id} {asked.symbol} {asked.timeframe}"
         given = {
             "exchange_id": asked.exchange_id,
             "symbol": asked.symbol,
@@ -70,8 +70,7 @@ class RemoteFiles:
             "gaps": asked.gaps,
             "as_of": asked.as_of_ms,
         }
-        nothing = NotStored(f"nothing is stored for {series}: nothing was collected yet")
-        return self._range("candles", given, nothing)
+        return self._range("candles", given)
 
     def trades(self, asked: TradesAsked) -> RowRange:
         given = {
@@ -80,9 +79,7 @@ class RemoteFiles:
             "start": asked.start_ms,
             "end": asked.end_ms,
         }
-        job = f"collector job add {asked.exchange_id} trades_incremental --symbol {asked.symbol}"
-        about = f"no trades are stored for {asked.exchange_id} {asked.symbol!r}"
-        return self._range("trades", given, NotFound(f"{about}; {job}"))
+        return self._range("trades", given)
 
     def quarantine(
         self,
@@ -129,21 +126,20 @@ class RemoteFiles:
             if cursor is None or left <= 0:
                 return {**answer, "items": items}
 
-    def _range(self, path: str, given: Mapping[str, object], nothing: NotFound) -> RemoteRows:
+    def _range(self, path: str, given: Mapping[str, object]) -> RemoteRows:
         """What there is of it, by the headers of an answer with one row."""
         asked = _text(given)
+        look = {**asked, "limit": "1", "format": "arrow"}
         try:
-            with self.address.rows(path, {**asked, "limit": "1", "format": "arrow"}) as (
-                _,
-                headers,
-            ):
-                stored = headers.get("x-stored-from"), headers.get("x-stored-to")
+            with self.address.rows(path, look) as (_, headers):
+                stored = [headers.get("x-stored-from"), headers.get("x-stored-to")]
+                why = unquote(headers.get("x-nothing-stored", "nothing is stored"))
         except InvalidInput as error:
             if error.code in ("unknown_symbol", "unknown_exchange"):
                 raise NotFound(str(error)) from None  # As a lake on this machine says it.
             raise
         if None in stored:
-            raise nothing
+            raise NotFound(why)
         first, last = (int(str(each)) for each in stored)
         from_ms, to_ms = int(asked.get("start", first)), int(asked.get("end", last))
         return RemoteRows(self.address, path, asked, max(from_ms, first), min(to_ms, last))

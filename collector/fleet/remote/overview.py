@@ -29,7 +29,8 @@ class RemoteOverview:
         return found
 
     async def troubles(self) -> list[Shown]:
-        found: list[Shown] = (await self.api.get("troubles"))["items"]
+        """With jobs counted now; `/troubles` may have a count of some seconds ago."""
+        found: list[Shown] = (await self.status())["troubles"]
         return found
 
     async def workers(self) -> list[Shown]:
