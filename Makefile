@@ -6,7 +6,7 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header \
 	--no-annotate --no-emit-index-url --no-emit-find-links
 
-.PHONY: install run test acceptance check bench chaos format lock image clean
+.PHONY: install run test acceptance check docs bench chaos format lock image clean
 
 install: $(READY)
 
@@ -28,18 +28,25 @@ test: install  ## what a developer runs all day
 acceptance: install  ## the long proof: real processes, kill -9, outages
 	$(BIN)/python -m pytest tests/acceptance --timeout 600
 
-check: install  ## format, lint, types, import rule, deployment files
+check: install  ## format, lint, types, import rule, deployment files, documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/oxfmt --check api/dashboard/static
+	$(BIN)/oxlint api/dashboard/static
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
-	$(BIN)/kubernetes-validate --strict --kubernetes-version 1.33 kubernetes/collector.yaml
+	$(BIN)/kubernetes-validate --strict --kubernetes-version 1.33 kubernetes/collector.yaml kubernetes/autoscaler.yaml
 	$(BIN)/hadolint Dockerfile Dockerfile.fxcm
+	$(MAKE) --no-print-directory docs
 	@if command -v promtool >/dev/null; then \
 		promtool check config --syntax-only monitoring/prometheus.yml && promtool check rules monitoring/alerts.yml && promtool test rules monitoring/alerts_test.yml; \
 	elif [ -n "$$CI" ]; then echo "promtool is missing" >&2; exit 1; \
 	else echo "promtool is not installed: Prometheus' files were NOT checked" >&2; fi
+
+# Every warning is an error: a link that leads nowhere, a page that is in no list.
+docs: install  ## the documentation as a site in build/docs, links checked
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --jobs 2 -c docs/site . build/docs
 
 # `make bench lake` measures the lake alone: what follows `bench` names benchmarks, not targets.
 ifeq (bench,$(firstword $(MAKECMDGOALS)))
@@ -56,6 +63,7 @@ chaos: install  ## the fault suite at full length
 format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/oxfmt api/dashboard/static
 
 lock:  ## rewrite the lock files from pyproject.toml (needs uv): for developers, the image, its wheel
 	$(LOCK) --extra embedded --extra dev pyproject.toml --output-file requirements.lock

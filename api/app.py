@@ -10,8 +10,11 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from api import problems
+from api.dashboard.files import dashboard_files
+from api.dashboard.pages import DashboardPages
 from api.middleware.authentication import Authentication, WrongKeys
 from api.middleware.body_limit import BodyLimit
+from api.middleware.form_refusal import FormRefusal
 from api.middleware.head import Head
 from api.middleware.origin import Origin
 from api.middleware.trace import Trace
@@ -66,6 +69,8 @@ def create_app(services: Services, door: Door) -> FastAPI:
         middleware=[
             Middleware(Trace),
             Middleware(Origin, names=door.names),
+            Middleware(FormRefusal),
+            Middleware(DashboardPages, files=dashboard_files()),
             Middleware(
                 Authentication,
                 keys=door.keys,

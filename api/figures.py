@@ -19,6 +19,7 @@ from collector.exchanges.exclusive import SessionState
 from collector.history.inbox import NetworkState, network_states
 from collector.jobs.history import backfill_bars_left
 from collector.jobs.lag import reached
+from collector.jobs.overdue import count_due
 from collector.jobs.states import State
 from collector.market.timeframe import Timeframe
 from collector.operations.shown.connector import usage_now
@@ -83,18 +84,26 @@ def _mongodb_up(*, up: bool) -> GaugeMetricFamily:
 
 
 async def _health(services: Services) -> list[GaugeMetricFamily]:
-    """What is wrong, and how long due jobs wait: from the same facts."""
+    """What is wrong, how many jobs wait for a worker and how long: from the same facts."""
     facts = await trouble_facts(services.database)
-    due = GaugeMetricFamily(
+    longest = GaugeMetricFamily(
         "collector_oldest_due_seconds",
         "How long the oldest due job of an exchange has been waiting for a worker",
         labels=["exchange"],
     )
+    due = GaugeMetricFamily(
+        "collector_jobs_due",
+        "Jobs of an exchange that are due and wait for a worker, 1000 at most",
+        labels=["exchange"],
+    )
     stopped = {each.exchange_id for each in facts.connectors if each.stopped(facts.at_ms)}
     for exchange_id, at_ms in sorted(facts.next_due.items()):
+        # No worker may take jobs of an exchange that is stopped, however many there are.
         waits = exchange_id not in stopped and at_ms < facts.at_ms
-        due.add_metric([exchange_id], (facts.at_ms - at_ms) / 1000 if waits else 0)
-    return [_troubles(troubles(facts), facts.connectors), due]
+        longest.add_metric([exchange_id], (facts.at_ms - at_ms) / 1000 if waits else 0)
+        jobs = await count_due(services.database, exchange_id, facts.at_ms) if waits else 0
+        due.add_metric([exchange_id], jobs)
+    return [_troubles(troubles(facts), facts.connectors), longest, due]
 
 
 def _troubles(found: Sequence[Trouble], connectors: Sequence[Connector]) -> GaugeMetricFamily:

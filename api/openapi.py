@@ -115,7 +115,7 @@ def document(app: FastAPI, routes: Iterable[Guarded], *, with_keys: bool) -> dic
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
             role = roles[path, method.upper()]
-            _describe(operation, role, with_keys=with_keys)
+            _describe(operation, role, with_keys=with_keys, changes=method != "get")
             _link_next_page(operation)
     _lift_descriptions(schema)
     return schema
@@ -135,8 +135,8 @@ def _lift_descriptions(node: Any) -> None:
         node.setdefault("description", next(filter(None, told)))
 
 
-def _describe(operation: dict[str, Any], role: Role, *, with_keys: bool) -> None:
-    common = {400, 403}
+def _describe(operation: dict[str, Any], role: Role, *, with_keys: bool, changes: bool) -> None:
+    common = {400, 403, 415} if changes else {400, 403}
     if with_keys and role > Role.ANYONE:
         common |= {401, 429}
         operation["security"] = [{"key": []}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
     from collector.errors import NotStored
     from collector.market.interval import Interval
 
-STORED_FROM, STORED_TO = "X-Stored-From", "X-Stored-To"
-"""Headers with the range of all that is stored, in epoch ms; absent when nothing is."""
+STORED_FROM, STORED_TO, SYMBOL = "X-Stored-From", "X-Stored-To", "X-Symbol"
+"""Headers with the range of all that is stored, in epoch ms, and the symbol as it is stored, which
+may have been asked for without its slash.
+"""
 NOTHING_STORED = "X-Nothing-Stored"
-"""Then it says why, percent-encoded: symbols may have any letters."""
+"""Instead of them when nothing is stored: why."""
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _TABLE = {
     "type": "object",
@@ -48,6 +51,24 @@ _TABLE = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is stored of a market in all: its symbol as it is stored, and from when to when."""
+
+    symbol: str
+    range: Interval
+
+    @property
+    def headers(self) -> dict[str, str]:
+        ends = {STORED_FROM: str(self.range.from_ms), STORED_TO: str(self.range.to_ms)}
+        return {SYMBOL: _quoted(self.symbol), **ends}
+
+
+def _quoted(text: str) -> str:
+    """As a header may have it: symbols may have any letters."""
+    return quote(text, safe=" /:;,'?")
+
+
 async def check_listed(error: NotStored, asked: RangeAsked, parts: Services) -> None:
     """Refuses what is not stored, unless the exchange lists it: that is merely empty yet."""
     if not await parts.desk.check_known_symbol(asked.exchange_id, asked.symbol, field="symbol"):
@@ -65,11 +86,11 @@ async def streamed(
     escape: bool = False,
     file_name: str | None = None,
     coding: CodingName | None = None,
-    stored: Interval | NotFound | None = None,
+    stored: Stored | NotFound | None = None,
 ) -> StreamingResponse:
     """The rows in the requested format, a batch at a time.
 
-    `stored` is the range of all that there is, or why there is nothing.
+    `stored` is what there is in all, or why there is nothing.
     """
     chosen = coding_for(form, coding)
     pieces = compressed(encode(batches, schema, form, limit=limit, escape=escape), chosen)
@@ -81,9 +102,9 @@ async def streamed(
     if chosen is not None:
         headers["Content-Encoding"] = chosen
     if isinstance(stored, NotFound):
-        headers[NOTHING_STORED] = quote(str(stored), safe=" /:;,'?")
+        headers[NOTHING_STORED] = _quoted(str(stored))
     elif stored is not None:
-        headers |= {STORED_FROM: str(stored.from_ms), STORED_TO: str(stored.to_ms)}
+        headers |= stored.headers
     return StreamingResponse(chain([first], pieces), media_type=MEDIA_TYPES[form], headers=headers)
 
 

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from collector.errors import ConfigError
 
 _QUALITY_AT_THE_TOP = ("gap_recovery_days", "sanity_check_samples")
@@ -36,6 +34,8 @@ def default_file() -> Path | None:
 
 def read_file(path: Path) -> dict[str, Any]:
     """The content of a file, every key in its section. ConfigError when it cannot be understood."""
+    import yaml  # Many processes have no file, only an environment.
+
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except IsADirectoryError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -11,15 +12,20 @@ from collector import logs
 from collector.mongo.client import Database
 from collector.mongo.embedded import EmbeddedMongo
 from tests.support.databases import Shelf, new_name
+from tests.support.driver_sockets import closing_driver_sockets
 from tests.support.lakes import bucket, lake  # noqa: F401 - fixtures
 from tests.support.redis_fixtures import redis_server  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
-# A busy machine is slow, and no test judges how fast it is.
+# A busy machine is slow, and no test judges how fast it is. New examples are looked for by
+# developers all day; what guards main is judged by the same ones every time.
 hypothesis.settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "any machine",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
 )
 hypothesis.settings.load_profile("any machine")
 
@@ -29,11 +35,24 @@ def _quiet_logs() -> None:
     logs.configure("CRITICAL", "json")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _closed_sockets() -> Iterator[None]:
+    with closing_driver_sockets():
+        yield
+
+
 @pytest.fixture(scope="session")
 async def mongo(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EmbeddedMongo]:
     """The embedded mongod under test is also the one the tests run on."""
     async with await EmbeddedMongo.start(tmp_path_factory.mktemp("home"), purpose="tests") as mongo:
+        await _keep_expired(mongo.uri)
         yield mongo
+
+
+async def _keep_expired(uri: str) -> None:
+    """Once a minute mongod removes what has expired: runs that a test dates to 1970, too."""
+    async with Database(uri, "admin") as admin:
+        await admin.raw.command({"setParameter": 1, "ttlMonitorEnabled": False})
 
 
 @pytest.fixture(scope="session")

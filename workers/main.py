@@ -17,41 +17,18 @@ from collector.connectors.limiter import Limiter
 from collector.connectors.session_lease import SessionTerms
 from collector.durations import HOUR_MS
 from collector.exchanges.fxcm.settings import FxcmStreamSettings
-from collector.history.terms import HistoryTerms
-from collector.jobs import types
-from collector.jobs.freezing import Freezing
 from collector.keys import ApiKeys
 from collector.lease_terms import LeaseTerms
 from collector.market.timeframe import Timeframe
-from collector.markets.tickers import TickerBoard
 from collector.mongo.client import Database
 from collector.mongo.schema import require_current
 from collector.mongo.schema_watch import leaving_newer_schema
 from collector.operations.exchange_access import ExchangeAccess
-from collector.operations.history_events import EventIntake, ensure_apply_jobs
 from collector.operations.wishes import WishKeeper
-from collector.publication.opening import publication
-from collector.reports.gap_rule import MAX_GAP_PCT
-from collector.reports.source_check import SAMPLES
-from collector.reports.source_reports import SourceReports
 from collector.store.copies import Copies
 from collector.store.store import Store
-from collector.streams.live_board import LiveBoard
 from collector.streams.tick_health import PollBounds
-from workers.handlers.backfill import Backfill
-from workers.handlers.from_trades import FromTrades
-from workers.handlers.gap_backfill import GapBackfill
-from workers.handlers.gap_scan import GapScan
-from workers.handlers.history_apply import HistoryApply
-from workers.handlers.incremental import Incremental
-from workers.handlers.listings import Listings
-from workers.handlers.markets import MarketsRefresh
-from workers.handlers.price_stream import PriceStream, elsewhere, no_context
-from workers.handlers.registry import HandlerRegistry
-from workers.handlers.tickers import TickersSnapshot
-from workers.handlers.trades import TradesIncremental
-from workers.handlers.upkeep import Compact, FullScan, TailRefresh
-from workers.handlers.verify_source import VerifySource
+from workers.all_handlers import all_handlers
 from workers.metrics_port import metrics_port
 from workers.runtime import Worker, WorkerConfig
 from workers.session_keeper import SessionKeeper
@@ -59,11 +36,10 @@ from workers.tries import Tries
 from workers.venues import Venues
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from collector.publication.publisher import RedisPublisher
     from collector.settings import Settings
-    from collector.streams.publisher import Publisher
 
 _log = logs.get("workers")
 
@@ -102,7 +78,8 @@ async def work(settings: Settings, uri: str, options: Options) -> None:
     ):
         await database.reach()
         await require_current(database)
-        await ensure_apply_jobs(database, settings.history.terms)
+        if settings.history.networks:
+            await _ensure_apply_jobs(database, settings)
         store = Store(settings.data_root, copies=_copies(settings))
         sessions = SessionKeeper(
             database,
@@ -168,6 +145,8 @@ async def publishing(
     if settings.redis_url is None:
         yield None
         return
+    from collector.publication.opening import publication
+
     stream = settings.fxcm.stream if settings.fxcm else FxcmStreamSettings()
     async with publication(
         settings.redis_url,
@@ -177,6 +156,12 @@ async def publishing(
         async_supervisor=stream.async_supervisor,
     ) as publisher:
         yield publisher
+
+
+async def _ensure_apply_jobs(database: Database, settings: Settings) -> None:
+    from collector.operations.history_events import ensure_apply_jobs
+
+    await ensure_apply_jobs(database, settings.history.terms)
 
 
 def _copies(settings: Settings) -> Copies:
@@ -190,56 +175,6 @@ def _poll_bounds(settings: Settings) -> dict[str, PollBounds]:
         return {}
     stream = settings.fxcm.stream
     return {"fxcm": PollBounds(stream.poll_seconds_m1, stream.poll_seconds_m5)}
-
-
-def all_handlers(
-    venues: Venues,
-    store: Store,
-    database: Database,
-    *,
-    recovery_days: int = 7,
-    max_gap_pct: float = MAX_GAP_PCT,
-    samples: int = SAMPLES,
-    history: HistoryTerms | None = None,
-    snap_intervals: Mapping[str, float] | None = None,
-    poll_bounds: Mapping[str, PollBounds] | None = None,
-    publisher: RedisPublisher | None = None,
-    until_idle: bool = False,
-) -> HandlerRegistry:
-    """Every type of job this program can run. Without a `publisher` nothing goes to Redis."""
-    publishers: list[Publisher] = [LiveBoard(database)]
-    if publisher is not None:
-        publishers.append(publisher)
-    stream = PriceStream(
-        venues,
-        database,
-        publishers,
-        intervals=snap_intervals or {},
-        context=no_context if publisher is None else publisher.heartbeat_context,
-        bounds=poll_bounds or {},
-    )
-    gaps = GapScan(store, database, recovery_days)
-    terms = history or HistoryTerms()
-    intake = EventIntake(database, store, terms)
-    listings = Listings(venues, database, Freezing(database))
-    return HandlerRegistry(
-        {
-            types.COMPACT.name: Compact(store, gaps, max_gap_pct),
-            types.FULL_SCAN.name: FullScan(store, gaps, max_gap_pct),
-            types.GAP_SCAN.name: gaps,
-            types.HISTORY_APPLY.name: HistoryApply(database, store, terms),
-            types.TAIL_REFRESH.name: TailRefresh(store),
-            types.MARKETS_REFRESH.name: MarketsRefresh(venues, listings),
-            types.OHLCV_INCREMENTAL.name: Incremental(venues, publisher=publisher),
-            types.OHLCV_BACKFILL.name: Backfill(venues, gaps),
-            types.OHLCV_FROM_TRADES.name: FromTrades(venues),
-            types.GAP_BACKFILL.name: GapBackfill(venues),
-            types.PRICE_STREAM.name: elsewhere if until_idle else stream,
-            types.TICKERS_SNAPSHOT.name: TickersSnapshot(venues, TickerBoard(database)),
-            types.TRADES_INCREMENTAL.name: TradesIncremental(venues, intake),
-            types.VERIFY_SOURCE.name: VerifySource(venues, store, SourceReports(database), samples),
-        }
-    )
 
 
 def drain_on_signals(worker: Worker) -> None:

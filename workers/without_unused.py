@@ -2,7 +2,9 @@
 
 pyarrow looks for pandas when it is first given an array, and structlog looks for rich when it is
 imported. Both are loaded if they are installed: 60 MB and more than half a second of every start.
-Here they find neither, and work without; a traceback in a log is then the plain one.
+pymongo looks for pyOpenSSL, which its asynchronous client cannot use, and loads half of
+cryptography on the way. Here they find none of it, and work without; a traceback in a log is then
+the plain one.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-_UNUSED = frozenset({"pandas", "rich"})
+_UNUSED = frozenset({"pandas", "rich", "pymongo.pyopenssl_context"})
 
 
 class _NotThere(MetaPathFinder):

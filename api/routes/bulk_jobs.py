@@ -38,5 +38,7 @@ async def remove_jobs(body: BulkChange, parts: Parts) -> BulkView:
 async def _changed(parts: Services, verb: str, body: BulkChange) -> BulkView:
     asked = body.filter
     chosen = await meant_filters(parts.database, asked.values())
-    answer = await change_many(parts.database, verb, chosen, every=bool(asked.all))
+    answer = await change_many(
+        parts.database, verb, chosen, every=bool(asked.all), dry_run=body.dry_run
+    )
     return BulkView(matched=answer.matched, changed=answer.changed, refused=list(answer.refused))

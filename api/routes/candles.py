@@ -12,12 +12,11 @@ from starlette.responses import StreamingResponse
 from api.deps import Parts
 from api.roles import VIEWER
 from api.row_coding import AcceptedCoding, CodingName
-from api.row_stream import check_listed, described, streamed
+from api.row_stream import Stored, check_listed, described, streamed
 from api.schemas.fields import Moment, TimeframeName
 from api.schemas.ranges import RangeAsked
 from collector.errors import NotStored
 from collector.market.candles import CANDLE_SCHEMA
-from collector.market.interval import Interval
 from collector.operations.connectors import check_exchange
 from collector.operations.stored_candles import CandlesAsked, candle_stretch
 from collector.reader import CandleReader
@@ -62,7 +61,8 @@ async def read_candles(
         reader = CandleReader(asked.symbol, asked.timeframe, asked.exchange_id, root=parts.store)
         return await _answered(asked, iter(()), reader.schema, coding, error)
     batches = await asked.chosen(stretch)
-    return await _answered(asked, batches, stretch.reader.schema, coding, stretch.stored)
+    stored = Stored(stretch.reader.series.symbol, stretch.stored)
+    return await _answered(asked, batches, stretch.reader.schema, coding, stored)
 
 
 async def _answered(
@@ -70,7 +70,7 @@ async def _answered(
     batches: Iterator[pa.RecordBatch],
     schema: pa.Schema,
     coding: CodingName | None,
-    stored: Interval | NotStored,
+    stored: Stored | NotStored,
 ) -> StreamingResponse:
     return await streamed(
         batches,

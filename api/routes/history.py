@@ -20,6 +20,8 @@ from api.schemas.history import (
     NetworkName,
     PageAsked,
     PairAsked,
+    PairPage,
+    PairView,
     RateAsked,
     ReceiptView,
     SpotView,
@@ -28,6 +30,7 @@ from api.schemas.history import (
     VwapView,
 )
 from collector.errors import InvalidInput
+from collector.history.known_pairs import known_pairs
 from collector.history.reader import HistoryReader
 from collector.history.refusal import Refused
 from collector.history.sources import BadEvent, PostedEvents
@@ -100,6 +103,16 @@ async def read_history_candles(
     batches = reader.batches(asked.start, asked.end, bucket=asked.bucket, fill=asked.fill)
     with _bucket_to_blame():
         return await streamed(batches, CANDLE_SCHEMA, asked.format, coding=coding)
+
+
+@router.get("/pairs", summary="List the pairs that networks have traded", dependencies=[VIEWER])
+async def list_pairs(parts: Parts) -> PairPage:
+    """Of the networks in the settings, by network and pair."""
+    found = [
+        await asyncio.to_thread(known_pairs, parts.store.storage, network)
+        for network in parts.history.networks
+    ]
+    return PairPage(items=[view for each in found for view in PairView.all_of(each)])
 
 
 async def _reader(asked: PairAsked, parts: Services) -> HistoryReader:

@@ -6,9 +6,11 @@ from fastapi import APIRouter, Query
 
 from api.deps import Parts
 from api.roles import VIEWER
-from api.schemas.markets import MarketPage, MarketsAsked
+from api.schemas.markets import MarketPage, MarketsAsked, MarketsSearched, MarketView
 from collector.operations.connectors import check_exchange
 from collector.operations.market_list import market_page
+from collector.operations.market_search import market_search
+from collector.operations.shown.market import shown_market
 
 router = APIRouter(prefix="/api/v1/markets", tags=["markets"])
 
@@ -27,3 +29,16 @@ async def list_markets(asked: Annotated[MarketsAsked, Query()], parts: Parts) ->
         limit=asked.limit,
     )
     return MarketPage.model_validate(found)
+
+
+@router.get("/search", summary="Search for markets", dependencies=[VIEWER])
+async def search_markets(asked: Annotated[MarketsSearched, Query()], parts: Parts) -> MarketPage:
+    """The likeliest first, of one exchange or of all whose markets are known. There are no further
+    pages: give more letters.
+    """
+    if asked.exchange_id is not None:
+        check_exchange(asked.exchange_id)
+    found = await market_search(parts.database, asked.search, asked.exchange_id, limit=asked.limit)
+    return MarketPage(
+        items=[MarketView.model_validate(shown_market(each)) for each in found], next_cursor=None
+    )

@@ -6,14 +6,15 @@ from fastapi import APIRouter, Response
 
 from api.deps import Parts, Services
 from api.openapi import job_links, problems
-from api.roles import OPERATOR, VIEWER
+from api.roles import OPERATOR
 from api.schemas.connector_view import ConnectorView
 from api.schemas.jobs import JobView
-from api.schemas.streams import EstimateView, NewStreams, StreamsView
+from api.schemas.streams import CostView, NewStreams, StreamsView
 from collector.errors import NotFound
 from collector.operations.connectors import Ensured
 from collector.operations.market_names import MarketNames
-from collector.operations.streams import Kept, add_series, estimate_series, keep_series
+from collector.operations.series_cost import series_cost
+from collector.operations.streams import Kept, add_series, keep_series
 
 router = APIRouter(prefix="/api/v1/streams", tags=["jobs"])
 
@@ -50,14 +51,13 @@ async def make_streams(body: NewStreams, parts: Parts, response: Response) -> St
     )
 
 
-@router.post("/estimate", summary="What keeping series would cost", dependencies=[VIEWER])
-async def estimate_streams(body: NewStreams, parts: Parts) -> EstimateView:
-    """Requests and time for the history of what is not there yet. Changes nothing.
+@router.post("/estimate", summary="Estimate what series would take", dependencies=[OPERATOR])
+async def estimate_streams(body: NewStreams, parts: Parts) -> CostView:
+    """Requests, and time at the budget of the exchange. Nothing is made, and no exchange is asked.
 
-    Refuses what `POST /streams` would refuse.
+    An exchange without a connector is estimated by the limits that a new one would have.
     """
-    names = await _names(body, parts)
-    return EstimateView.of(await estimate_series(parts.database, body.request(), names))
+    return CostView.of(await series_cost(parts.database, body.request()))
 
 
 async def _kept(body: NewStreams, parts: Services) -> tuple[Ensured, Kept]:

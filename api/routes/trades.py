@@ -11,10 +11,9 @@ from starlette.responses import StreamingResponse
 from api.deps import Parts
 from api.roles import VIEWER
 from api.row_coding import AcceptedCoding, CodingName
-from api.row_stream import described, streamed
+from api.row_stream import Stored, described, streamed
 from api.schemas.ranges import RangeAsked
 from collector.errors import NotFound
-from collector.market.interval import Interval
 from collector.operations.stored_trades import TradesAsked, trade_stretch
 from collector.store.trade_rows import TRADE_SCHEMA
 
@@ -46,14 +45,15 @@ async def read_trades(
         # One that cannot exist is refused; one without trades is an empty answer.
         await parts.desk.check_known_symbol(asked.exchange_id, asked.symbol, field="symbol")
         return await _answered(asked, iter(()), coding, error)
-    return await _answered(asked, await asked.chosen(stretch), coding, stretch.stored)
+    stored = Stored(stretch.symbol, stretch.stored)
+    return await _answered(asked, await asked.chosen(stretch), coding, stored)
 
 
 async def _answered(
     asked: RangeAsked,
     batches: Iterator[pa.RecordBatch],
     coding: CodingName | None,
-    stored: Interval | NotFound,
+    stored: Stored | NotFound,
 ) -> StreamingResponse:
     return await streamed(
         batches,

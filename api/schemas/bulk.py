@@ -4,15 +4,28 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from api.schemas.fields import Body, ExchangeId, Name, Symbol, TimeframeName, View
+from api.schemas.fields import (
+    Body,
+    ExchangeId,
+    Name,
+    ObjectIdText,
+    SearchText,
+    Symbol,
+    TimeframeName,
+    View,
+)
 from api.schemas.jobs import JobStateWord
 
 Several = Field(min_length=1, max_length=200)
+ManyIds = Field(min_length=1, max_length=1000)
 
 
 class BulkFilter(Body):
     """Which jobs: those with these values, any of them where several are given."""
 
+    id: (
+        ObjectIdText | Annotated[list[ObjectIdText], Field(min_length=1, max_length=1000)] | None
+    ) = Field(default=None, description="With this id, or these")
     exchange_id: ExchangeId | Annotated[list[ExchangeId], Several] | None = None
     """Of this exchange, or of these"""
     type: Name | Annotated[list[Name], Several] | None = None
@@ -23,6 +36,8 @@ class BulkFilter(Body):
     """With bars of this length, or of these"""
     state: JobStateWord | Annotated[list[JobStateWord], Several] | None = None
     """In this state, or in these"""
+    search: SearchText | None = None
+    """Letters of the symbol, as in lists"""
     all: Literal[True] | None = None
     """Every job; needed when nothing else is given"""
 
@@ -46,11 +61,13 @@ class BulkChange(Body):
 
     filter: BulkFilter
     """Which jobs"""
+    dry_run: bool = False
+    """Only count those that would be changed"""
 
 
 class BulkView(View):
     """What became of it."""
 
     matched: int = Field(description="Jobs that the filter names, without finished ones")
-    changed: int = Field(description="Those that are different now")
+    changed: int = Field(description="Those that are different now, or would be")
     refused: list[str] = Field(description="Why others could not be changed, at most three reasons")

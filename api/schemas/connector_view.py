@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any, Literal, Self
 
+from api.schemas.budgets import BudgetView
 from api.schemas.circuit import CircuitView
 from api.schemas.connectors import AlgorithmName
 from api.schemas.fields import View
@@ -129,6 +130,8 @@ class ConnectorView(View):
     """When it ends"""
     usage: list[UsedWindow]
     """How full each window is now: that of `rate_limit` first, then `windows`"""
+    budgets: list[BudgetView]
+    """What is used now of every window, the fullest first"""
     reported_usage: ReportedUsage | None
     """What the exchange itself has counted, when it reports that"""
     paused_until: int | None

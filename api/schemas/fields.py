@@ -110,9 +110,10 @@ Notes = Annotated[
     StringConstraints(max_length=2000, pattern=r"^[^\x00]*$"),
     Field(description="A word for colleagues"),
 ]
+SearchText = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
 Limit = Annotated[int, Field(ge=1, le=1000, description="How many items at most")]
+ObjectIdText = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{24}$")]
 ObjectIdCursor = Annotated[
-    str,
-    StringConstraints(pattern=r"^[0-9a-f]{24}$"),
+    ObjectIdText,
     Field(description="`next_cursor` of the page before"),
 ]

@@ -10,6 +10,7 @@ from api.schemas.fields import WHOLE, Body, Moment, Name, QueryFields, View
 from collector.errors import InvalidInput
 from collector.history.event import LATEST_MS
 from collector.history.inbox import NetworkState
+from collector.history.known_pairs import KnownPairs
 from collector.market.moment import moment_at
 
 Uint256 = Annotated[
@@ -264,3 +265,33 @@ class VolumeItems(_Exact):
     """The buckets, oldest first"""
     next_cursor: str | None
     """`cursor` of the next page; null on the last"""
+
+
+class PairView(View):
+    """A pair of a network."""
+
+    network: str = Field(description="One of the settings")
+    base: str = Field(description="`NET:TOKEN`")
+    quote: str = Field(description="`NET:TOKEN`")
+    bucket_sec: int = Field(description="How long its stored buckets are, in seconds")
+
+    @classmethod
+    def all_of(cls, known: KnownPairs) -> list[Self]:
+        return [
+            cls(
+                network=known.network,
+                base=str(pair.base),
+                quote=str(pair.quote),
+                bucket_sec=known.bucket_sec,
+            )
+            for pair in known.pairs
+        ]
+
+
+class PairPage(View):
+    """All of them: `next_cursor` is always null."""
+
+    items: list[PairView]
+    """By base and quote"""
+    next_cursor: None = None
+    """Always null"""

@@ -13,6 +13,7 @@ from api.schemas.fields import (
     Name,
     ObjectIdCursor,
     QueryFields,
+    SearchText,
     Symbol,
     TimeframeName,
     View,
@@ -162,6 +163,9 @@ class JobFilters(QueryFields):
         max_length=100,
         description="`done`: finished; `paused`: stopped by a person, neither done nor failed",
     )
+    search: SearchText | None = Field(
+        default=None, description="Letters of the symbol, whatever their case; `btcusdt` is fine"
+    )
     id_prefix: str | None = Field(
         default=None,
         pattern="^[0-9a-f]{4,24}$",
@@ -171,7 +175,7 @@ class JobFilters(QueryFields):
     limit: Limit = 100
     cursor: ObjectIdCursor | None = None
 
-    def values(self) -> dict[str, list[str]]:
+    def values(self) -> dict[str, str | list[str]]:
         given = {"order", "limit", "cursor", "network", "id_prefix"}
         fields = {name: value for name, value in self.model_dump(exclude=given).items() if value}
         if self.network is not None:
@@ -267,6 +271,10 @@ class JobView(View):
     """Why it waits, when it is not for its time"""
     progress: dict[str, Any] | None
     """What its type reports about how far it is"""
+    reason: str | None
+    """Why it does not do its work, in words: its last error, or what it waits for"""
+    advice: str | None
+    """What to do about its last error"""
     requested_since: int | None = None
     """Where the history of a backfill is to begin; 0: at its first bar"""
     created_at: datetime

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from api.schemas.fields import ExchangeId, Limit, Name, QueryFields, Symbol, View
+from api.schemas.fields import ExchangeId, Limit, Name, QueryFields, SearchText, Symbol, View
 
 
 class MarketsAsked(QueryFields):
@@ -24,6 +24,14 @@ class MarketsAsked(QueryFields):
     )
     limit: Limit = 100
     cursor: Symbol | None = Field(default=None, description="`next_cursor` of the page before")
+
+
+class MarketsSearched(QueryFields):
+    """What to look for, and where."""
+
+    search: SearchText = Field(default="", description="Letters of the symbol; `btcusdt` is fine")
+    exchange_id: ExchangeId | None = Field(default=None, description="Of this exchange")
+    limit: int = Field(default=30, ge=1, le=200, description="How many markets at most")
 
 
 class Epoch(View):

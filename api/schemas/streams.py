@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 from api.schemas.connector_view import ConnectorView
 from api.schemas.fields import Body, BodyMoment, ExchangeId, Symbol, TimeframeName, View
 from api.schemas.jobs import JobView
-from collector.operations.stream_estimate import StreamEstimate
+from collector.operations.series_cost import SeriesCost
 from collector.operations.streams import SeriesRequest
 
 
@@ -66,26 +66,25 @@ class StreamsView(View):
     """false when the exchange's markets are not known yet: symbols were taken as they are"""
 
 
-class EstimateView(View):
-    """What adding series would cost, if pages are full and nobody else uses the budget."""
+class CostView(View):
+    """What series would take, by the budget alone: the way to the exchange comes on top."""
 
-    symbols: list[str]
-    """The symbols that are meant"""
-    series: int
-    """Pairs of a symbol and a timeframe"""
-    series_new: int
-    """Those without a job for new bars"""
-    bars: int
-    """Bars of history to fetch, slots without a trade among them"""
-    requests: int
-    """Requests for them"""
-    seconds: int
-    """How long these take at least, at the budget of the connector"""
-    requests_per_day: int
-    """Requests for new bars, afterwards"""
-    assumed: int
-    """Series whose beginning nobody knows; they are counted from 2017 on"""
+    symbols: list[str] = Field(description="The symbols that are meant")
+    series: int = Field(description="How many series were named")
+    existing: int = Field(description="Those whose history is stored or being fetched already")
+    unknown: int = Field(
+        description="Those whose first bar is not known: their history is not in the figures"
+    )
+    bars: int = Field(description="Bars of history to be fetched")
+    requests: int = Field(description="Requests that this takes")
+    seconds: float = Field(description="Seconds of budget that this takes")
+    seconds_ahead: float = Field(
+        description="Seconds of budget that backfills of the exchange still need"
+    )
+    requests_per_day: int = Field(description="Requests a day for new bars, from then on")
+    share_per_day: float = Field(description="The share of the budget that these are, 0 to 1")
+    has_connector: bool = Field(description="false: the limits are those of a new connector")
 
     @classmethod
-    def of(cls, estimate: StreamEstimate) -> Self:
-        return cls.model_validate(asdict(estimate))
+    def of(cls, cost: SeriesCost) -> Self:
+        return cls.model_validate(asdict(cost))

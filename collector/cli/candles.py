@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from collector.cli.arguments import End, Exchange, Start, Symbol, Timeframe
-from collector.cli.files import Force, FormOption, form_of
+from collector.cli.files import BarForm, Force
 from collector.cli.verb import Asked, given, verb
 
 app = typer.Typer()
@@ -50,22 +50,45 @@ def export(
     exchange: Exchange,
     symbol: Symbol,
     timeframe: Timeframe,
-    out: Annotated[Path, typer.Option(help="The file to write; - is standard output.")],
-    form: FormOption = None,
+    out: Annotated[
+        Path, typer.Option(help="The file, - for standard output, or the other program's folder.")
+    ],
+    form: Annotated[
+        BarForm | None, typer.Option("--format", help="Default: what the file's name ends with.")
+    ] = None,
     start: Start = None,
     end: End = None,
-    gaps: GapsOption = GapChoice.INCLUDE,
+    gaps: Annotated[
+        GapChoice | None,
+        typer.Option(help="Slots without a bar; freqtrade and nautilus have none, others all."),
+    ] = None,
     as_of: AsOf = None,
     force: Force = False,
+    instrument: Annotated[
+        str | None, typer.Option(help="For nautilus: its id (default: such as BTCUSDT.BINANCE).")
+    ] = None,
+    price_precision: Annotated[
+        int | None, typer.Option(min=0, max=16, help="For nautilus: decimals of prices.")
+    ] = None,
+    size_precision: Annotated[
+        int | None, typer.Option(min=0, max=16, help="For nautilus: decimals of volumes.")
+    ] = None,
 ) -> None:
-    """Write bars to a file: CSV, Parquet or Arrow. The file appears whole, or not at all.
+    """Write bars to a file: CSV, Parquet or Arrow, or as freqtrade or Nautilus keeps its own.
+
+    The file appears whole, or not at all.
 
     Example: `collector export binance BTC/USDT 1m --since 2025-01-01 --out btc.parquet`
-    """
-    chosen = form_of(asked, form, out)
-    from collector.cli.actions import candles
-    from collector.cli.actions import export as actions
 
-    wanted = candles.Range(start, end, gaps.value, as_of)
-    rows = candles.rows_of(asked, exchange, symbol, timeframe, wanted)
-    given(asked, actions.export(rows, chosen.value, out, force))
+    Example: `collector export binance BTC/USDT 1h --format freqtrade --out user_data/data/binance`
+
+    Example: `collector export binance BTC/USDT 1m --format nautilus --out catalog`
+    """
+    from collector.cli.actions import candles, export_bars
+
+    wanted = candles.Range(start, end, as_of=as_of)
+    options = export_bars.ForNautilus(instrument, price_precision, size_precision)
+    bars = export_bars.BarsToExport(
+        exchange, symbol, timeframe, wanted, gaps.value if gaps else None
+    )
+    given(asked, export_bars.export_bars(asked, bars, form, out, force, options))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from collector.cli.moments import shown_age, shown_span
+from collector.cli.moments import shown_age
+from collector.durations import shown_span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

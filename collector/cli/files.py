@@ -11,9 +11,21 @@ from collector.cli.verb import Asked
 
 
 class Form(StrEnum):
+    """Formats of one file."""
+
     CSV = "csv"
     PARQUET = "parquet"
     ARROW = "arrow"
+
+
+class BarForm(StrEnum):
+    """The same, and programs that have a folder of files of their own."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+    FREQTRADE = "freqtrade"
+    NAUTILUS = "nautilus"
 
 
 FormOption = Annotated[

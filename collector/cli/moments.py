@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from collector.cli.failures import UsageMistake
+from collector.durations import shown_span
 from collector.market.moment import EARLIEST_MS, LATEST_MS
 from collector.operations.moments import moment_ms
 
@@ -42,12 +43,3 @@ def shown_age(ms: int | None, now_ms: int) -> str:
     if length == "0 s":
         return "now"
     return f"{length} ago" if ms <= now_ms else f"in {length}"
-
-
-def shown_span(ms: int) -> str:
-    """`45 s`, `3 min`, `2 h`, `5 d`: the largest unit that fits, rounded down."""
-    seconds = ms // 1000
-    for length, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= length:
-            return f"{seconds // length} {unit}"
-    return f"{seconds} s"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from collector.cli.moments import shown_moment, shown_span
+from collector.cli.moments import shown_moment
+from collector.durations import shown_span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -135,6 +135,7 @@ class Up:
         if not address.startswith("http://"):
             raise ConfigError("the simulated exchange did not start")
         self._print(line)
+        demo_config(self._settings.home, (DEMO_EXCHANGE, address))
         return json.dumps({DEMO_EXCHANGE: address})
 
     async def _apply_settings(self, database: Database) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -48,12 +48,16 @@ class Asked:
     json: bool = False
     config: Path | None = None
     demo: bool = False
+    embedded: list[Path] = field(default_factory=list)
+    """The real home, once settings were read that lead to its embedded database."""
 
     def settings(self) -> Settings:
         """The settings the verb works with. Raises ConfigError."""
         from collector.settings import load
 
         settings = load(self.config)
+        if settings.mongo_uri is None and settings.url is None:
+            self.embedded.append(settings.home)
         if not self.demo:
             return settings
         from collector.cli.demo_settings import demo_settings
@@ -101,7 +105,11 @@ def verb(app: typer.Typer, name: str) -> Callable[[F], F]:
         ) -> None:
             if debug:
                 want_tracebacks()
-            function(Asked(json, config, demo), **own)
+            asked = Asked(json, config, demo)
+            try:
+                function(asked, **own)
+            finally:
+                _mention_neighbour(asked)
 
         # What typer reads a command's arguments from.
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -111,6 +119,15 @@ def verb(app: typer.Typer, name: str) -> Callable[[F], F]:
         return function
 
     return registered
+
+
+def _mention_neighbour(asked: Asked) -> None:
+    if asked.embedded:
+        from collector.cli.neighbour import neighbour
+
+        note = neighbour(asked.embedded[0], demo=asked.demo)
+        if note is not None:
+            print(note, file=sys.stderr)
 
 
 def give(asked: Asked, work: Coroutine[Any, Any, Output]) -> None:

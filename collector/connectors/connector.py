@@ -172,6 +172,12 @@ class Connector:
         return CircuitGate.restored(self.exchange_id, self._circuit, now_ms=lambda: now_ms)
 
     @property
+    def last_good_ms(self) -> int | None:
+        """When the exchange last gave a good answer, to a few seconds; None when it is unknown."""
+        good = [each["t"] for each in self._circuit.get("bins") or () if each["ok"]]
+        return max(good) * 1000 if good else None
+
+    @property
     def _circuit(self) -> Mapping[str, Any]:
         return self.document.get("circuit") or {}
 

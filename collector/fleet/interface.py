@@ -144,6 +144,11 @@ class RowRange(Protocol):
     """A range of stored rows, inside what there is."""
 
     @property
+    def symbol(self) -> str:
+        """As it is stored; it may have been asked for without its slash."""
+        ...
+
+    @property
     def from_ms(self) -> int: ...
 
     @property

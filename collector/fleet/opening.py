@@ -49,7 +49,7 @@ def local_fleet(database: Database, settings: Settings) -> Fleet:
     return Fleet(
         LocalConnectors(database),
         LocalJobs(database),
-        LocalMarkets(database, settings),
+        LocalMarkets(database),
         LocalOverview(database, settings),
     )
 

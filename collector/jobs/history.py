@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector.jobs import types
-from collector.jobs.listing import BY_STATE
+from collector.jobs.listing import BY_EXCHANGE_STATE, BY_STATE
 from collector.jobs.states import LIVE, State, Status
 from collector.market.timeframe import Timeframe
 
@@ -67,8 +67,8 @@ async def count_backfills(database: Database) -> int:
     )
 
 
-async def backfill_bars_left(database: Database) -> dict[str, int]:
-    """Per exchange, the bars that its active backfills have still to fetch.
+async def backfill_bars_left(database: Database, exchange_id: str | None = None) -> dict[str, int]:
+    """Per exchange, or for one, the bars that its active backfills have still to fetch.
 
     A backfill that has not begun does not know how far it reaches, and counts as one bar.
     """
@@ -79,6 +79,7 @@ async def backfill_bars_left(database: Database) -> dict[str, int]:
         [
             {
                 "$match": {
+                    **({} if exchange_id is None else {"exchange_id": exchange_id}),
                     "state": {"$in": [state.value for state in State]},
                     "type": types.OHLCV_BACKFILL.name,
                     "status": Status.ACTIVE.value,
@@ -93,11 +94,11 @@ async def backfill_bars_left(database: Database) -> dict[str, int]:
                 }
             },
         ],
-        hint=BY_STATE.name,
+        hint=(BY_STATE if exchange_id is None else BY_EXCHANGE_STATE).name,
     )
     found: dict[str, int] = {}
     for each in counted:
         bars = each["left_ms"] // Timeframe.parse(each["_id"]["timeframe"]).ms + each["waiting"]
-        exchange_id = each["_id"]["exchange_id"]
-        found[exchange_id] = found.get(exchange_id, 0) + bars
+        name = each["_id"]["exchange_id"]
+        found[name] = found.get(name, 0) + bars
     return found

@@ -7,6 +7,7 @@ value. MongoDB then merges the pieces, each of which is in order already. A page
 plus one key for each piece, however many jobs there are.
 
 A symbol has few jobs, so its list is not divided further: the other filters are applied to them.
+Nor is that of jobs named by their ids, nor of those that a search finds (searching.py).
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from bson import ObjectId
+
 from collector.jobs.list_filters import condition, states_of, values
+from collector.jobs.searching import like, symbols_like
 from collector.jobs.states import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    from bson import ObjectId
 
     from collector.mongo.client import Collection, Document
 
@@ -70,12 +72,31 @@ class JobListing:
         limit: int,
         newest_first: bool,
     ) -> list[Document]:
-        """Documents with exactly these values; live ones unless a status is given."""
+        """Documents with exactly these values; live ones unless a status is given.
+
+        `id` are the ids of jobs, `search` is a text (searching.py).
+        """
         given = values(filters)
-        index = index_for(given)
-        asked = condition(given)
+        ids, [text] = given.pop("id", None), given.pop("search", [""])
+        asked, direction = condition(given), -1 if newest_first else 1
         if after is not None:
             asked["_id"] = {"$lt" if newest_first else "$gt": after}
+        page = {"sort": [("_id", direction)], "limit": limit}
+        if ids is not None:
+            asked = {"$and": [asked, {"_id": {"$in": [ObjectId(each) for each in ids]}}]}
+            return await self._jobs.find(asked, **page)
+        if text.strip():
+            symbols = await symbols_like(self._jobs, text, BY_SYMBOL.name)
+            if symbols is not None:
+                asked = {"$and": [asked, {"symbol": {"$in": symbols}}]}
+                return await self._jobs.find(asked, hint=BY_SYMBOL.name, **page)
+            asked = {"$and": [asked, like(text)]}
+        return await self._in_pieces(given, asked, direction, limit)
+
+    async def _in_pieces(
+        self, given: Mapping[str, Sequence[str]], asked: Document, direction: int, limit: int
+    ) -> list[Document]:
+        index = index_for(given)
         pieces = [{**asked, **piece} for piece in await self._pieces(index, given)]
         if not pieces:
             return []
@@ -83,7 +104,7 @@ class JobListing:
             *(
                 self._jobs.find(
                     {"$or": pieces[start : start + PIECES_AT_ONCE]},
-                    sort=[("_id", -1 if newest_first else 1)],
+                    sort=[("_id", direction)],
                     limit=limit,
                     hint=index.name,
                 )
@@ -92,7 +113,7 @@ class JobListing:
         )
         if len(pages) == 1:
             return pages[0]
-        merged = sorted(chain(*pages), key=lambda each: each["_id"], reverse=newest_first)
+        merged = sorted(chain(*pages), key=lambda each: each["_id"], reverse=direction < 0)
         return merged[:limit]
 
     async def _pieces(

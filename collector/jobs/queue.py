@@ -73,8 +73,9 @@ class JobQueue:
     ) -> list[Job]:
         """A page of jobs in the order they were created, after the job `after`.
 
-        `filters` are exact values of exchange_id, type, symbol, timeframe, status and state, one or
-        any of several; a state may also be `done` or `paused` (list_filters.py).
+        `filters` are exact values of id, exchange_id, type, symbol, timeframe, status and state,
+        one or any of several; a state may also be `done` or `paused` (list_filters.py). `search` is
+        a text that symbols have in them.
         Deleted jobs are listed only when filtered for by status.
         """
         documents = await self._listing.page(

@@ -1,9 +1,9 @@
 """Every type of job, as one table: its subject, when it runs, and its parameters.
 
-A new type is a row here and a handler in `workers/handlers`, named in `workers/main.py`. REST's
-schema, the command line's help and docs/job-types.md come from this table. A database may hold
-types that this program does not know, created by another version: use `find` for those, which
-returns None.
+A new type is a row here and a handler in `workers/handlers`, named in
+`workers/all_handlers.py`. REST's schema, the command line's help and docs/job-types.md come from
+this table. A database may hold types that this program does not know, created by another version:
+use `find` for those, which returns None.
 """
 
 from __future__ import annotations

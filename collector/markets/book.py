@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from collector import logs
 from collector.durations import DAY_MS
+from collector.market.letters import patterns
 from collector.markets.changes import Kind, changes, doubtful
 from collector.markets.documents import markets_from_documents, markets_to_documents
 from collector.markets.statements import moved, seen
@@ -127,6 +128,21 @@ class MarketBook:
             query["symbol"] = {"$gt": after}
         return await self._markets.find(
             query, projection={"raw": 0}, sort=[("symbol", 1)], limit=limit
+        )
+
+    async def like(
+        self, text: str, exchange_id: str | None = None, *, most: int = 1000
+    ) -> list[Document]:
+        """Markets with these letters in the symbol (market/letters.py), of one exchange or all."""
+        query: Document = {} if exchange_id is None else {"exchange_id": exchange_id}
+        words = [{"symbol": {"$regex": each, "$options": "i"}} for each in patterns(text)]
+        if words:
+            query["$and"] = words
+        return await self._markets.find(
+            query,
+            projection={"raw": 0},
+            sort=[("exchange_id", 1), ("symbol", 1)],
+            limit=most,
         )
 
     async def named(

@@ -136,16 +136,22 @@ def announcement_path(home: Path) -> Path:
     return home / "mongod.json"
 
 
+def running(home: Path) -> Announcement | None:
+    """What a running owner has announced; None when the home has no owner right now."""
+    announcement = _read_announcement(home)
+    return announcement if announcement and _is_locked(home) else None
+
+
 def announced_uri(home: Path) -> str | None:
     """Where a running owner's database listens; None when the home has no owner right now."""
-    announcement = _read_announcement(home)
-    return with_login(announcement.uri, home) if announcement and _is_locked(home) else None
+    announcement = running(home)
+    return with_login(announcement.uri, home) if announcement else None
 
 
 def announced_dashboard(home: Path) -> str | None:
     """Where a running owner's API listens; None when the home has no owner, or that has no API."""
-    announcement = _read_announcement(home)
-    return announcement.dashboard if announcement and _is_locked(home) else None
+    announcement = running(home)
+    return announcement.dashboard if announcement else None
 
 
 def _refuse_if_hopeless(home: Path, waited: float) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from collector.mongo.embedded import EmbeddedMongo
 from collector.mongo.home import announced_uri
 
 if TYPE_CHECKING:
@@ -24,5 +23,8 @@ async def mongodb(uri: str | None, home: Path, purpose: str) -> AsyncIterator[st
     if joined is not None:
         yield joined
         return
+    # Most processes are told where MongoDB is, and start none.
+    from collector.mongo.embedded import EmbeddedMongo
+
     async with await EmbeddedMongo.start(home, purpose=purpose) as mongo:
         yield mongo.uri

@@ -50,9 +50,14 @@ MOST_REFUSALS = 3
 
 
 async def change_many(
-    database: Database, verb: str, filters: Mapping[str, str | Sequence[str]], *, every: bool
+    database: Database,
+    verb: str,
+    filters: Mapping[str, str | Sequence[str]],
+    *,
+    every: bool,
+    dry_run: bool = False,
 ) -> BulkAnswer:
-    """Applies `verb` to all jobs with these values.
+    """Applies `verb` to all jobs with these values; with `dry_run` it only counts them.
 
     Without any value `every` has to say that all of them are meant. A finished job is never among
     them: it is changed by its id.
@@ -61,6 +66,8 @@ async def change_many(
         raise InvalidInput("filter", "no_filter", "name which jobs, or say that all are meant")
     jobs = [job for job in await _all(database, filters) if not is_finished(job)]
     turn, action = asyncio.Semaphore(AT_ONCE), VERBS[verb]
+    if dry_run:
+        return BulkAnswer(len(jobs), sum(map(action.changes, jobs)))
 
     async def one(job: Job) -> str | bool:
         if not action.changes(job):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from collector.errors import InvalidInput
 from collector.exchanges.mistaken import mistaken_symbol, served_timeframes, without_bars
+from collector.jobs.types import MARKETS_REFRESH
 from collector.market.near import near
 from collector.market.symbol import symbol_to_name
 from collector.market.timeframe import Timeframe
@@ -47,8 +48,9 @@ class MarketNames:
 
     async def _like(self, exchange_id: str, pattern: str, field: str) -> list[str]:
         if not await self.symbols(exchange_id):
-            reason = f"the markets of {exchange_id} are not known yet, so {pattern!r} names none"
-            raise InvalidInput(field, "unknown_markets", f"{reason}: wait for markets_refresh")
+            how = f"add its connector, and a worker asks for them ({MARKETS_REFRESH.name})"
+            reason = f"the markets of {exchange_id} are not known yet: {how}"
+            raise InvalidInput(field, "unknown_markets", reason)
         found = like(pattern.upper(), await self._book.listed(exchange_id))
         if not found:
             reason = f"{exchange_id} lists no market like {pattern!r}"

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from collector.errors import InvalidInput
+from collector.market.letters import fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,8 +33,7 @@ def searched(words: str, symbols: Iterable[str]) -> list[str]:
     """The symbols like a pattern, or with these letters in them whatever their case."""
     if is_pattern(words):
         return like(words.upper(), symbols)
-    wanted = letters(words)
-    return [each for each in symbols if wanted in letters(each)]
+    return [each for each in symbols if fits(words, each)]
 
 
 def meant(name: str, symbols: Iterable[str], whose: str, *, field: str = "symbol") -> str:

@@ -142,10 +142,10 @@ def check_names(exchange_id: str | None, timeframe: str | None) -> None:
 def page_of_series(store: Store, asked: SeriesFilter) -> tuple[list[Series], str | None]:
     """The stored series that are meant, by exchange, symbol and timeframe, and the next cursor."""
     check_names(asked.exchange_id, asked.timeframe)
-    after = None if asked.cursor is None else _place(asked.cursor)
-    rest = [each for each in _meant(store, asked) if after is None or _key(each) > after]
+    after = None if asked.cursor is None else place_of(asked.cursor)
+    rest = [each for each in _meant(store, asked) if after is None or key_of(each) > after]
     page = rest[: asked.limit]
-    return page, _cursor(page[-1]) if len(rest) > len(page) else None
+    return page, cursor_of(page[-1]) if len(rest) > len(page) else None
 
 
 def _meant(store: Store, asked: SeriesFilter) -> list[Series]:
@@ -154,7 +154,7 @@ def _meant(store: Store, asked: SeriesFilter) -> list[Series]:
         symbol = meant(symbol, {each.symbol for each in everything}, "the lake")
     stored = [each for each in everything if symbol is None or each.symbol == symbol]
     if asked.timeframe is None:
-        return sorted(stored, key=_key)
+        return sorted(stored, key=key_of)
     wanted = Timeframe.parse(asked.timeframe)
     # What has shorter bars has longer ones: they are made of them.
     named = {
@@ -162,18 +162,18 @@ def _meant(store: Store, asked: SeriesFilter) -> list[Series]:
         for each in stored
         if divides(each.timeframe, wanted.at(each.exchange_id))
     }
-    return sorted(named, key=_key)
+    return sorted(named, key=key_of)
 
 
-def _key(series: Series) -> tuple[str, str, Timeframe]:
+def key_of(series: Series) -> tuple[str, str, Timeframe]:
     return series.exchange_id, series.symbol, series.timeframe
 
 
-def _cursor(series: Series) -> str:
+def cursor_of(series: Series) -> str:
     return f"{series.exchange_id}|{series.timeframe}|{series.symbol}"
 
 
-def _place(cursor: str) -> tuple[str, str, Timeframe]:
+def place_of(cursor: str) -> tuple[str, str, Timeframe]:
     exchange_id, _, rest = cursor.partition("|")
     timeframe, _, symbol = rest.partition("|")
     try:

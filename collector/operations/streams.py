@@ -10,7 +10,6 @@ from collector.jobs.stream import stream_jobs
 from collector.operations import connectors, requested_history
 from collector.operations.market_names import check_bars
 from collector.operations.new_job import check_range
-from collector.operations.stream_estimate import estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collector.operations.connectors import Ensured
     from collector.operations.market_names import MarketNames
     from collector.operations.requested_history import RequestedJob
-    from collector.operations.stream_estimate import StreamEstimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +71,6 @@ async def add_series(
     symbols, is_known = await _check(database, wanted, names)
     ensured = await connectors.ensure(database, wanted.exchange_id)
     return ensured, Kept(await _made(database, wanted, symbols), is_known)
-
-
-async def estimate_series(
-    database: Database, wanted: SeriesRequest, names: MarketNames
-) -> StreamEstimate:
-    """What adding them would cost. Changes nothing; refuses what adding would refuse."""
-    connectors.check_exchange(wanted.exchange_id)
-    symbols, _ = await _check(database, wanted, names)
-    return await estimate(database, wanted, symbols)
 
 
 async def _check(

@@ -147,7 +147,7 @@ def _no_worker(facts: TroubleFacts) -> Iterator[Trouble]:
 
 def _disk(facts: TroubleFacts) -> Iterator[Trouble]:
     refused = [each for each in facts.failing if each.code == Unavailable.code]
-    little = [each for each in facts.workers if _is_little(each.get("disk"))]
+    little = [each for each in facts.workers if _has_little(each.get("disk"))]
     if not refused and not little:
         return
     hosts = ", ".join(sorted({f"{each['host']} has {_free(each)} left" for each in little}))
@@ -161,11 +161,13 @@ def _disk(facts: TroubleFacts) -> Iterator[Trouble]:
     )
 
 
-def _is_little(disk: Mapping[str, int] | None) -> bool:
-    if not disk:
-        return False
-    free, total = disk["free_bytes"], disk["total_bytes"]
-    return free < LITTLE_BYTES and free < LITTLE_SHARE * total
+def _has_little(disk: Mapping[str, int] | None) -> bool:
+    return disk is not None and is_little(disk["free_bytes"], disk["total_bytes"])
+
+
+def is_little(free_bytes: int, total_bytes: int) -> bool:
+    """Whether a disk is nearly full: both in bytes, and as a share of it."""
+    return free_bytes < LITTLE_BYTES and free_bytes < LITTLE_SHARE * total_bytes
 
 
 def _free(worker: Mapping[str, Any]) -> str:

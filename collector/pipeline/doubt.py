@@ -33,14 +33,16 @@ def doubtful(batch: CandleBatch, before: CandleBatch | None = None) -> NDArray[n
     Both ascend. Its range, or its jump from the last close, is beyond 20 times the median of those
     of the 500 bars before; or it is the last one and repeats the one before it, trades and all.
     """
-    known = CandleBatch.empty() if before is None else before.take(slice(-NEIGHBOURS, None))
-    line = CandleBatch.concat([known, batch])
+    line, known = batch, 0
+    if before is not None and len(before):
+        line = CandleBatch.concat([before.take(slice(-NEIGHBOURS, None)), batch])
+        known = len(line) - len(batch)
     moves = _moves(line)
     # Where too little moves there is no scale: a comparison with NaN is false.
     found: NDArray[np.bool_] = moves > OUT_OF_RANGE * _usual_move(moves)
     if _last_repeats(line):
         found[-1] = True
-    return found[len(known) :]
+    return found[known:]
 
 
 def needs_neighbours(batch: CandleBatch, after_ms: int = 0) -> bool:
@@ -49,7 +51,10 @@ def needs_neighbours(batch: CandleBatch, after_ms: int = 0) -> bool:
     unjudged = (moves * (batch.ts >= after_ms))[:FEWEST]
     if not unjudged.any():
         return False
-    return bool(unjudged.max() > OUT_OF_RANGE * float(np.median(moves[moves > 0])))
+    most, moved = float(unjudged.max()), moves[moves > 0]
+    if 2 * np.count_nonzero(moved < most / (OUT_OF_RANGE - 1)) < len(moved):
+        return False  # So many are not far below it that the median is not either.
+    return bool(most > OUT_OF_RANGE * float(np.median(moved)))
 
 
 def _moves(line: CandleBatch) -> NDArray[np.float64]:
@@ -70,19 +75,45 @@ def _usual_move(moves: NDArray[np.float64]) -> NDArray[np.float64]:
     usual = np.full(count, np.nan)
     ends = np.arange(FEWEST, count, _RENEWED)
     if len(ends):
-        padded = np.concatenate([np.zeros(NEIGHBOURS), moves])
-        before = sliding_window_view(padded, NEIGHBOURS)[ends]
-        moved = np.count_nonzero(before, axis=1)
         medians = np.full(len(ends), np.nan)
-        # Counting is far cheaper than sorting. The margin is for rounding.
-        low = np.maximum.reduceat(moves, ends)[:, None] / (OUT_OF_RANGE - 1)
-        fewer = np.count_nonzero((before > 0) & (before < low), axis=1)
-        near = np.flatnonzero((moved >= FEWEST) & (fewer > (moved - 1) // 2))
+        near = np.flatnonzero(_may_stand_out(moves, ends))
         if len(near):
-            ordered = np.sort(np.where(before[near] > 0, before[near], np.inf), axis=1)
-            medians[near] = ordered[np.arange(len(near)), (moved[near] - 1) // 2]
+            medians[near] = _medians(moves, ends, near)
         usual[FEWEST:] = np.repeat(medians, _RENEWED)[: count - FEWEST]
     return usual
+
+
+def _may_stand_out(moves: NDArray[np.float64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """For the bars before each of `ends`, whether the largest move of all may be far above their
+    median: enough of them moved, and most of these far less than it.
+
+    Counting is far cheaper than sorting. The margin is for rounding, as below.
+    """
+    moving = moves > 0
+    small = moving & (moves < moves[FEWEST:].max() / (OUT_OF_RANGE - 1))
+    counts = np.zeros((2, len(moves) + 1), dtype=np.int64)
+    np.cumsum(moving, out=counts[0, 1:])
+    np.cumsum(small, out=counts[1, 1:])
+    moved, fewer = counts[:, ends] - counts[:, np.maximum(ends - NEIGHBOURS, 0)]
+    found: NDArray[np.bool_] = (moved >= FEWEST) & (fewer > (moved - 1) // 2)
+    return found
+
+
+def _medians(
+    moves: NDArray[np.float64], ends: NDArray[np.int64], near: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """The medians before `ends[near]`; NaN where none of the bars that share it is far above."""
+    padded = np.concatenate([np.zeros(NEIGHBOURS), moves])
+    before = sliding_window_view(padded, NEIGHBOURS)[ends[near]]
+    moved = np.count_nonzero(before, axis=1)
+    low = np.maximum.reduceat(moves, ends)[near, None] / (OUT_OF_RANGE - 1)
+    fewer = np.count_nonzero((before > 0) & (before < low), axis=1)
+    medians = np.full(len(near), np.nan)
+    far = np.flatnonzero(fewer > (moved - 1) // 2)
+    if len(far):
+        ordered = np.sort(np.where(before[far] > 0, before[far], np.inf), axis=1)
+        medians[far] = ordered[np.arange(len(far)), (moved[far] - 1) // 2]
+    return medians
 
 
 def _last_repeats(line: CandleBatch) -> bool:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collector.market.candles import CandleBatch
+from collector.market.labels import Labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,13 +34,13 @@ class Sightings:
     """Bars in any order, possibly with repeated times. Each was valid from `known_at` to `seen_at`
     at least.
 
-    `source` is where the bar came from (Python strings).
+    `source` is where each bar came from.
     """
 
     batch: CandleBatch
     known_at: Ints
     seen_at: Ints
-    source: NDArray[np.object_]
+    source: Labels
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -48,7 +49,7 @@ class Sightings:
     def of(cls, batch: CandleBatch, known_at: int, source: str) -> Sightings:
         """A page's bars, all known at one moment."""
         known = np.full(len(batch), known_at, dtype=np.int64)
-        return cls(batch, known, known, np.full(len(batch), source, dtype=np.object_))
+        return cls(batch, known, known, Labels.repeated([source], [len(batch)]))
 
     @classmethod
     def concat(cls, parts: Sequence[Sightings]) -> Sightings:
@@ -60,12 +61,12 @@ class Sightings:
             CandleBatch.concat([part.batch for part in parts]),
             np.concatenate([part.known_at for part in parts]),
             np.concatenate([part.seen_at for part in parts]),
-            np.concatenate([part.source for part in parts]),
+            Labels.concat([part.source for part in parts]),
         )
 
     def take(self, rows: NDArray[Any] | slice) -> Sightings:
         return Sightings(
-            self.batch.take(rows), self.known_at[rows], self.seen_at[rows], self.source[rows]
+            self.batch.take(rows), self.known_at[rows], self.seen_at[rows], self.source.take(rows)
         )
 
 
@@ -90,6 +91,8 @@ class BarVersions:
 
 def fold(sightings: Sightings, as_of: int | None = None) -> BarVersions:
     """The history that the sightings give; with `as_of`, as it was at the end of that moment."""
+    if as_of is None and (seen_once := _seen_once(sightings)) is not None:
+        return seen_once
     rows, at = _moments(sightings, as_of)
     order = _order(sightings.batch, rows, at)
     rows, at = rows[order], at[order]
@@ -103,12 +106,28 @@ def fold(sightings: Sightings, as_of: int | None = None) -> BarVersions:
     # A version's number: its place among the versions of its bar.
     first_of_bar = np.maximum.accumulate(np.where(new_bar[starts], np.arange(len(starts)), 0))
     ver = (np.arange(len(starts)) - first_of_bar + 1).astype(np.int32)
-    versions = Sightings(batch.take(starts), at[starts], at[ends], sightings.source[rows][starts])
+    source = sightings.source.take(rows[starts])
+    versions = Sightings(batch.take(starts), at[starts], at[ends], source)
     last = np.append(new_bar[starts][1:], True)
     return BarVersions(
         current=Versions(versions.take(last), ver[last]),
         older=Versions(versions.take(~last), ver[~last]),
     )
+
+
+def _seen_once(sightings: Sightings) -> BarVersions | None:
+    """The history when every bar has one sighting, as in nearly every backfill; else None."""
+    ts, seen_at = sightings.batch.ts, sightings.seen_at
+    if (seen_at > sightings.known_at).any():
+        return None
+    rows = sightings
+    if not (ts[1:] > ts[:-1]).all():
+        order = np.argsort(ts, kind="stable")
+        if (np.diff(ts[order]) == 0).any():
+            return None
+        rows = sightings.take(order)
+    none = Versions(sightings.take(slice(0, 0)), np.zeros(0, dtype=np.int32))
+    return BarVersions(Versions(rows, np.ones(len(rows), dtype=np.int32)), none)
 
 
 def _moments(sightings: Sightings, as_of: int | None) -> tuple[Ints, Ints]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collector.market.candles import BAR, MISSING, NO_TRADE, CandleBatch
+from collector.market.labels import Labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +30,7 @@ class Layer:
 
     batch: CandleBatch
     ver: NDArray[np.int32]
-    source: NDArray[np.object_]
+    source: Labels
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -41,18 +42,18 @@ class Layer:
     @classmethod
     def by(cls, source: str, batch: CandleBatch, ver: NDArray[np.int32]) -> Layer:
         """All of it from one source."""
-        return cls(batch, ver, np.full(len(batch), source, dtype=np.object_))
+        return cls(batch, ver, Labels.repeated([source], [len(batch)]))
 
     def then(self, later: Layer) -> Layer:
         """These rows and those that follow them."""
         return Layer(
             CandleBatch.concat([self.batch, later.batch]),
             np.concatenate((self.ver, later.ver)),
-            np.concatenate((self.source, later.source)),
+            Labels.concat([self.source, later.source]),
         )
 
     def take(self, rows: NDArray[np.intp]) -> Layer:
-        return Layer(self.batch.take(rows), self.ver[rows], self.source[rows])
+        return Layer(self.batch.take(rows), self.ver[rows], self.source.take(rows))
 
     def is_whole_over(self, span: Interval, timeframe: Timeframe) -> bool:
         """Whether every slot of `span` is a whole bar, so that nothing below could add to it."""

@@ -120,5 +120,23 @@ class RedisScript:
         answer: Sequence[bytes | int] = await self._script(keys=[key], args=list(arguments))
         return answer
 
+    async def load(self) -> None:
+        """Hands the script over without running it."""
+        await self._client.script_load(SCRIPT)
+
     async def close(self) -> None:
         await self._client.aclose()
+
+
+async def refusal(url: SecretStr) -> str | None:
+    """Why nothing could be published now; None when Redis answers and takes the script."""
+    try:
+        runner = RedisScript(url)
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                await runner.load()
+        finally:
+            await runner.close()
+    except Exception as error:  # noqa: BLE001 - a Redis of whatever kind; what it says is the answer
+        return f"{type(error).__name__}: {error}".removesuffix(": ")
+    return None

@@ -33,6 +33,13 @@ class SourceReports:
             {"_id": _name(series)}, [{"$set": {**literals, "checked_at": NOW_MS}}], upsert=True
         )
 
+    async def newest(self, exchange_id: str | None = None, *, limit: int = 100) -> list[Document]:
+        """The newest first, of one exchange or of all."""
+        query: Document = {"kind": "source"}
+        if exchange_id is not None:
+            query["exchange_id"] = exchange_id
+        return await self._reports.find(query, sort=[("checked_at", -1)], limit=limit)
+
     async def find(self, series: Series) -> Document | None:
         return await self._reports.find_one({"_id": _name(series)})
 

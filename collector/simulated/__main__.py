@@ -55,6 +55,7 @@ async def _run(options: argparse.Namespace) -> int:
         offset_ms=options.offset_ms,
         journal_path=options.journal,
         ticks_per_second=options.ticks_per_second,
+        ready_pages=options.ready_pages,
     )
     try:
         async with exchange:
@@ -98,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         default=TICKS_PER_SECOND,
         help="how often a websocket sends each price",
     )
+    add("--ready-pages", type=int, default=0, help="so many pages of past bars are made once only")
     add("--faults", type=_fault_list, default=[], help="JSON, or @file with JSON")
     return parser
 

@@ -71,8 +71,11 @@ class SimulatedExchange:
         offset_ms: int = 0,
         journal_path: Path | None = None,
         ticks_per_second: float = TICKS_PER_SECOND,
+        ready_pages: int = 0,
     ) -> None:
-        """`ticks_per_second` is how often a websocket sends each price."""
+        """`ticks_per_second` is how often a websocket sends each price, `ready_pages` how many
+        pages of past bars are kept as they were sent.
+        """
         self._clock: Clock = SystemClock() if clock is None else clock
         self._port = port
         self.offset_ms = offset_ms
@@ -83,7 +86,7 @@ class SimulatedExchange:
         self.faults.add(*faults)
         self.limit = RequestLimit(limit or Limit())
         self._venue = SimulatedVenue(
-            tuple(listings() if listed is None else listed), seed, self.faults
+            tuple(listings() if listed is None else listed), seed, self.faults, ready_pages
         )
         self._closing = asyncio.Event()
         self.sockets = Sockets(

@@ -14,6 +14,7 @@ from collector.simulated.encode import page_json, page_rows
 from collector.simulated.exchange_info import ExchangeInfo
 from collector.simulated.faults.answers import AnswerFault
 from collector.simulated.faults.rows import RowFault
+from collector.simulated.ready_pages import ReadyPages
 from collector.simulated.request import PendingAnswer, VenueError, json_outcome
 from collector.simulated.tape import newest_trades, trades_from
 from collector.simulated.tickers import (
@@ -52,7 +53,15 @@ def weight_of(endpoint: str, one_market: bool) -> int:
 class SimulatedVenue:
     """Answers like Binance's public spot API, as wrongly as its faults demand."""
 
-    def __init__(self, listings: tuple[SimulatedMarket, ...], seed: int, faults: FaultBook) -> None:
+    def __init__(
+        self,
+        listings: tuple[SimulatedMarket, ...],
+        seed: int,
+        faults: FaultBook,
+        ready_pages: int = 0,
+    ) -> None:
+        """`ready_pages` is how many pages of past bars are kept as they were sent."""
+        self._ready = ReadyPages(ready_pages)
         self._truth = Truth(seed, listings)
         self._faults = faults
         self._info = ExchangeInfo(listings)
@@ -114,14 +123,21 @@ class SimulatedVenue:
         # An unknown symbol is refused here, not in a thread.
         if view.truth.series(symbol).listing.gone(ask.now_ms):
             raise VenueError(-1121, "Invalid symbol.")
+        spoilers = [(fault, turn) for fault, turn in strikes if isinstance(fault, RowFault)]
+        ready = None if spoilers else self._ready.get(view, (symbol, frame, start, end, limit))
+        if ready is not None:
+            return PendingAnswer(ready[0], rows=ready[1])
         wanted = (symbol, frame, start, end, limit, ask.now_ms)
         if limit * frame.ms // MINUTE.ms > _LONG_MINUTES:
             bars = await asyncio.to_thread(view.page, *wanted)
         else:
             bars = view.page(*wanted)
-        spoilers = [(fault, turn) for fault, turn in strikes if isinstance(fault, RowFault)]
         if not spoilers:
-            return PendingAnswer(page_json(bars, frame), rows=len(bars))
+            body = page_json(bars, frame)
+            ended = len(bars) == limit and frame.end(int(bars.open_ms[-1])) <= ask.now_ms
+            if ended and not view.revisions:
+                self._ready.put(view, wanted[:-1], body, limit)
+            return PendingAnswer(body, rows=len(bars))
         rows = page_rows(bars, frame)
         for fault, turn in spoilers:
             rows = fault.change(rows, turn)

@@ -59,7 +59,8 @@ def whose(series: Series) -> dict[str, str]:
 @contextlib.contextmanager
 def writing(sink: Any, schema: pa.Schema, **how: Any) -> Iterator[pq.ParquetWriter]:
     """A writer of pages that carry checksums, closed at the end. `sink` outlives it."""
-    out = pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True, **how)
+    settings = {"compression": "zstd", "write_page_checksum": True, **how}
+    out = pq.ParquetWriter(sink, schema, **settings)
     try:
         yield out
         out.close()

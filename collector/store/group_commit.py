@@ -37,8 +37,8 @@ class _Waiting:
 class GroupCommit:
     """Gathers answers about one exchange. An async context manager; leaving it writes the rest.
 
-    An answer waits at most `gather_s` for others, less when `most_bars` have come together, and
-    then for the write. While a part is being written the next one gathers.
+    An answer waits at most `gather_s` for others, less when `most_bars` have come together or no
+    other is on the way, and then for the write. While a part is being written the next one gathers.
     """
 
     def __init__(
@@ -82,8 +82,11 @@ class GroupCommit:
         fence: int,
         known_at: int,
         source: str | None = None,
+        alone: bool = False,
     ) -> None:
         """Returns when the answer is durable. Raises StoreError or Unavailable when not.
+
+        `alone`: the caller has no other answer on the way, so nothing is waited for.
 
         A caller that is cancelled while it waits gets no result; its bars are still written, which
         is harmless, and other callers are not affected.
@@ -102,7 +105,7 @@ class GroupCommit:
         self._waiting.append(_Waiting(page, durable))
         self._bars += max(1, len(batch))
         self._arrived.set()
-        if self._bars >= self._most_bars:
+        if self._bars >= self._most_bars or alone:
             self._full.set()
         await durable
 

@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from collector.errors import StoreError
 from collector.market.candles import CandleBatch
+from collector.market.labels import Labels
 from collector.pipeline.fold import Sightings, Versions
 from collector.store import layout
 from collector.store.coverage import Covered, counted
@@ -115,8 +116,8 @@ def encode_page(page: Page, writer: str) -> bytes:
     return encode(_rows([page]), _footer(page.series.exchange_id, writer, [page]), PASSING)
 
 
-def encode_group(pages: Sequence[Page], writer: str) -> bytes:
-    """One file for pages of any series of one exchange."""
+def encode_group(pages: Sequence[Page], writer: str) -> tuple[bytes, pa.Table]:
+    """One file for pages of any series of one exchange, and its rows as SEGMENT_SCHEMA."""
     exchanges = {page.series.exchange_id for page in pages}
     if len(exchanges) != 1:
         raise ValueError(f"a group part belongs to one exchange, not to {sorted(exchanges)}")
@@ -124,9 +125,10 @@ def encode_group(pages: Sequence[Page], writer: str) -> bytes:
     counts = [len(page.batch) for page in ordered]
     symbols = [page.series.symbol for page in ordered]
     frames = [page.series.timeframe.name for page in ordered]
-    names = [_repeated(each, counts) for each in (symbols, frames)]
-    table = pa.Table.from_arrays([*names, *_rows(ordered).columns], schema=group_schema(*exchanges))
-    return encode(table, _footer(exchanges.pop(), writer, ordered), PASSING)
+    names = [Labels.repeated(each, counts).to_arrow() for each in (symbols, frames)]
+    rows = _rows(ordered)
+    table = pa.Table.from_arrays([*names, *rows.columns], schema=group_schema(*exchanges))
+    return encode(table, _footer(exchanges.pop(), writer, ordered), PASSING), rows
 
 
 def encode_rows(
@@ -140,7 +142,8 @@ def encode_rows(
 ) -> bytes:
     """One file for rows of other parts: a page a series, in the order of the rows."""
     counts = [page.rows for _, page in pages]
-    names = [_repeated(each, counts) for each in zip(*(key for key, _ in pages), strict=True)]
+    keys = zip(*(key for key, _ in pages), strict=True)
+    names = [Labels.repeated(each, counts).to_arrow() for each in keys]
     lines: dict[str, dict[str, list[Any]]] = {}
     for (symbol, timeframe), page in pages:
         lines.setdefault(timeframe, {})[symbol] = [page.line()]
@@ -227,15 +230,10 @@ def _rows(pages: Sequence[Page]) -> pa.Table:
     """The bars of all pages, one after the other, each known when its page was."""
     counts = [len(page.batch) for page in pages]
     known_at = np.repeat(np.array([page.known_at for page in pages], dtype=np.int64), counts)
-    source = np.repeat(np.array([page.source for page in pages], dtype=np.object_), counts)
+    source = Labels.repeated([page.source for page in pages], counts)
     batch = CandleBatch.concat([page.batch for page in pages])
     sightings = Sightings(batch, known_at, known_at, source)
     return to_table(Versions(sightings, np.ones(len(batch), dtype=np.int32)), pages[0].series.extra)
-
-
-def _repeated(texts: Sequence[str], counts: Sequence[int]) -> pa.Array:
-    """Each text repeated by its count."""
-    return pa.array(texts, pa.string()).take(pa.array(np.repeat(np.arange(len(texts)), counts)))
 
 
 def _series_order(page: Page) -> tuple[str, int, str, int]:

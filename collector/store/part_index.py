@@ -120,12 +120,17 @@ class PartIndex:
 
     def keys(self) -> set[SeriesKey]:
         """Every series in a sound part."""
-        return {key for part in self.parts() for key in self.keys_in(part)}
+        self._read_all()
+        with self._lock:
+            return {
+                self._names[series]
+                for series, places in self._places.items()
+                if any(place >> _LINE_BITS in self._read for place in reversed(places))
+            }
 
     def timeframes(self, symbol: str) -> set[str]:
         """The timeframes of a symbol that sound parts hold, or held until recently."""
-        for part in self.parts():
-            del part  # Only to have read each of them.
+        self._read_all()
         with self._lock:
             return set(self._frames.get(symbol, ()))
 
@@ -146,6 +151,10 @@ class PartIndex:
         """The part is gone, or its cached footer cannot be trusted."""
         with self._lock:
             self._drop(path.rpartition("/")[2])
+
+    def _read_all(self) -> None:
+        for part in self.parts():
+            del part
 
     def _note(self, name: str) -> None:
         part = layout.parse_part(self._folder, name)

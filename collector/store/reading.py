@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-import pyarrow as pa
-
 from collector import logs
 from collector.market.candles import CANDLE_SCHEMA, CandleBatch
 from collector.market.interval import Interval, slots, union
+from collector.market.labels import Labels
 from collector.market.timeframe import MINUTE
 from collector.pipeline.ladder import Graded, Ladder
 from collector.pipeline.layers import Layer, overlay
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from collector.market.series import Series
@@ -174,8 +174,8 @@ class SeriesReading:
         if self._held == [series]:
             return self._stored(series, window, as_of, columns)
         laid = self._layer(series, window, as_of)
-        source = pa.array(laid.source, pa.string())
-        return laid.batch.to_arrow(source, laid.ver, series.extra).select(columns)
+        table = laid.batch.to_arrow(laid.source.to_arrow(), laid.ver, series.extra)
+        return table.select(columns)
 
     def _layer(self, series: Series, window: Interval, as_of: int | None) -> Layer:
         """What is stored of the series, its empty slots filled from shorter ones."""
@@ -315,4 +315,4 @@ def _names(series: Series) -> list[str]:
 def _layer_of(table: pa.Table) -> Layer:
     ver: NDArray[np.int32] = table["ver"].to_numpy()
     batch = CandleBatch.from_arrow(table, extra_in(table.schema))
-    return Layer(batch, ver, table["source"].to_numpy())
+    return Layer(batch, ver, Labels.from_arrow(table["source"]))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collector.market.interval import Interval, subtract, unbroken
+from collector.market.labels import Labels
 from collector.pipeline.calendar import calendar
 from collector.pipeline.fold import Sightings, Versions
 from collector.store.segment import names_of, schema_of, to_table
@@ -99,8 +100,7 @@ def with_fillers(
     known_at[at] = bars.known_at
     seen_at = np.zeros(len(whole), dtype=np.int64)
     seen_at[at] = bars.seen_at
-    source = np.full(len(whole), series.exchange_id, dtype=np.object_)
-    source[at] = bars.source
+    source = Labels.repeated([series.exchange_id], [len(whole)]).replaced(at, bars.source)
     rows = Sightings(whole, known_at, seen_at, source)
     return to_table(Versions(rows, ver), series.extra, fillers)
 

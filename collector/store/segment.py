@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from collector.market.candles import CANDLE_SCHEMA, CandleBatch
 from collector.market.extra import extra_columns
+from collector.market.labels import Labels
 from collector.pipeline.fold import Sightings, Versions
 from collector.store import footer as footers
 from collector.store.checksum import check_bytes
@@ -70,18 +71,20 @@ def _further(schema: pa.Schema, extra: Sequence[str]) -> pa.Schema:
 ROWS_PER_GROUP = 22_320
 """Half a month of minutes; docs/adr/0011 explains the choice."""
 
-LASTING, PASSING = 7, 1
-"""zstd levels. What will be merged soon is written three times as fast, 1% larger."""
+LASTING = MappingProxyType({"compression": "zstd", "compression_level": 7})
+PASSING = MappingProxyType({"compression": "lz4"})
+"""For what is merged or written again soon: three quarters of the time of zstd at level 1, and a
+fifth larger."""
 
 
 def writing(
-    sink: Any, schema: pa.Schema, effort: int = LASTING
+    sink: Any, schema: pa.Schema, effort: Mapping[str, Any] = LASTING
 ) -> AbstractContextManager[pq.ParquetWriter]:
     """A writer with the store's encodings, closed at the end. `sink` outlives it."""
     return footers.writing(
         sink,
         schema,
-        compression_level=effort,
+        **effort,
         use_dictionary=["symbol", "tf", "ver", "source", "gap_reason"],
         column_encoding={
             "ts": "DELTA_BINARY_PACKED",
@@ -95,7 +98,7 @@ def writing(
     )
 
 
-def encode(table: pa.Table, metadata: dict[str, str], effort: int = LASTING) -> bytes:
+def encode(table: pa.Table, metadata: dict[str, str], effort: Mapping[str, Any] = LASTING) -> bytes:
     """A small file in memory."""
     sink = io.BytesIO()
     with writing(sink, table.schema, effort) as out:
@@ -113,8 +116,7 @@ def to_table(
     The `fillers` among them have no known_at and seen_at.
     """
     rows = versions.rows
-    source = pa.array(rows.source, type=pa.string())
-    table = rows.batch.to_arrow(source, versions.ver, extra)
+    table = rows.batch.to_arrow(rows.source.to_arrow(), versions.ver, extra)
     moments = [pa.array(each, mask=fillers) for each in (rows.known_at, rows.seen_at)]
     return with_moments(table, moments)
 
@@ -137,7 +139,7 @@ def from_table(table: pa.Table) -> Versions:
         CandleBatch.from_arrow(table, extra_in(table.schema)),
         table["known_at"].to_numpy(),
         table["seen_at"].to_numpy(),
-        table["source"].to_numpy(),
+        Labels.from_arrow(table["source"]),
     )
     return Versions(rows, table["ver"].to_numpy())
 

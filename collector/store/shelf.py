@@ -17,6 +17,7 @@ from collector.store.part import Part, groups_of, read_groups, read_part, rows_o
 from collector.store.part_index import PartIndex
 from collector.store.port import Corrupt, Vanished
 from collector.store.sealed import Sealed, SealedFacts
+from collector.store.segment import ROWS_PER_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -35,6 +36,8 @@ _MOST_PARTS = 20_000
 """Page parts, of which only the footer is kept."""
 _MOST_BYTES = 64_000_000
 """Of rows of group parts."""
+_LONG_PAGE = 100
+"""Rows of a page of history."""
 _MOST_FILES = 64
 """Sealed files: about a megabyte each for ten years of minutes."""
 _MOST_FACTS = 100_000
@@ -137,6 +140,17 @@ class Shelf:
                 tables[group] = table
                 self._tables.put((path, group), table, table.nbytes)
         return rows_of(path, entries, tables)
+
+    def put_written(self, path: str, rows: pa.Table, pages: int) -> None:
+        """The rows of a part that was just written, if they are history.
+
+        Pages of history are merged when the last one has come. Those of new bars stay in their part
+        for hours, and most of them are never read.
+        """
+        if len(rows) >= _LONG_PAGE * pages:
+            for group, at in enumerate(range(0, len(rows), ROWS_PER_GROUP)):
+                table = rows.slice(at, ROWS_PER_GROUP)
+                self._tables.put((path, group), table, table.nbytes)
 
     def forget(self, path: str) -> None:
         """The part is gone, or its cached data cannot be trusted."""

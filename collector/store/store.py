@@ -120,9 +120,10 @@ class Store:
         )
         folder = layout.groups_folder(proving[0].series.exchange_id)
         known_at = max(page.known_at for page in proving)
-        data = encode_group(proving, self.writer)
+        data, rows = encode_group(proving, self.writer)
         path = layout.part_path(folder, hull, known_at, self._unique(), data)
         self.storage.write_atomic(path, data)
+        self._shelf.put_written(path, rows, len(proving))
         _count_bars(proving)
         return path
 

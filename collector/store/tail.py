@@ -15,7 +15,7 @@ import pyarrow as pa
 from collector.durations import DAY_MS
 from collector.store import layout
 from collector.store.footer import identity
-from collector.store.segment import encode, schema_of
+from collector.store.segment import PASSING, encode, schema_of
 from collector.store.signature import DataHash, build_signature
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Tail:
             "source": self._series.exchange_id,
             "generated_at": datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(),
         }
-        storage.write_atomic(layout.tail_path(self._series), encode(table, metadata))
+        storage.write_atomic(layout.tail_path(self._series), encode(table, metadata, PASSING))
 
 
 def _behind(table: pa.Table, start_ms: int) -> pa.Table:

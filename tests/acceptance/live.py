@@ -63,7 +63,7 @@ class Live:
             since_ms = (await self.job(job_id))["cursor"]["since_ms"]
             return bool(since_ms >= max(before, LISTED_MS) + bars * 60_000)
 
-        await until(further, "the job gets on", 60)
+        await until(further, "the job gets on")
 
     async def put_down(self, job_id: str) -> dict[str, Any]:
         """The job, once no worker has it."""

@@ -63,7 +63,7 @@ async def test_two_workers_agree_at_every_moment_and_finish(
 
             await until(tripped_often, "the gate trips, and a probe fails", 30 * TRIPS)
             f.exchange.faults.clear()
-            await until(open_again, "the gate opens", 60)
+            await until(open_again, "the gate opens")
             done = await f.finished(job, seconds=90 * DAYS)
             states = (await f.registry.get("simulated")).document["circuit"]["state"]
             lines = [*told(one), *told(two)]

@@ -27,7 +27,7 @@ async def demo(home: Path) -> AsyncIterator[Path]:
         yield said
     finally:
         process.send_signal(signal.SIGINT)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             await process.wait()
     assert process.returncode == 0
 
@@ -60,13 +60,13 @@ async def test_jobs_obey_the_command_line_while_workers_run(tmp_path: Path) -> N
             return "API on" in said.read_text("utf-8")
 
         # A verb before that would start a database of its own.
-        await until(migrated, "the demo is up", 60)
+        await until(migrated, "the demo is up")
 
         async def busy() -> bool:
             found = await ask(tmp_path, "status")
             return bool(found) and len(found["workers"]) == 2 and found["backfills"]["bars"] > 0
 
-        await until(busy, "two workers are at it", 60)
+        await until(busy, "two workers are at it")
         listed = await ask(tmp_path, "job", "list", "--type", "ohlcv_backfill")
         job, other = (item["id"] for item in listed["items"][:2])
 
@@ -76,7 +76,7 @@ async def test_jobs_obey_the_command_line_while_workers_run(tmp_path: Path) -> N
         async def put_down() -> bool:
             return (await ask(tmp_path, "job", "show", job))["state"] == "idle"
 
-        await until(put_down, "the worker puts the paused job down", 30)
+        await until(put_down, "the worker puts the paused job down")
         reached = (await ask(tmp_path, "job", "show", job))["cursor"]["since_ms"]
         await ask(tmp_path, "job", "remove", other)
         assert (await ask(tmp_path, "job", "show", job))["cursor"]["since_ms"] == reached
@@ -86,7 +86,7 @@ async def test_jobs_obey_the_command_line_while_workers_run(tmp_path: Path) -> N
         async def further() -> bool:
             return (await ask(tmp_path, "job", "show", job))["cursor"]["since_ms"] > reached
 
-        await until(further, "the resumed job goes on where it was", 60)
+        await until(further, "the resumed job goes on where it was")
         assert (await ask(tmp_path, "job", "show", other))["status"] == "deleted"
         stopped = await ask(tmp_path, "connector", "pause", "simulated")
         assert stopped["stopped"]["reason"] == "paused"

@@ -25,6 +25,7 @@ from collector.simulated.listing import listings
 from collector.simulated.truth import Truth
 from collector.store.store import Store
 from tests.support.until import until
+from tests.support.verbs import run_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +89,7 @@ async def backfills(home: Path) -> list[dict[str, Any]]:
 
 async def stop(process: asyncio.subprocess.Process) -> None:
     process.send_signal(signal.SIGINT)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         assert await process.wait() == 0
 
 
@@ -122,6 +123,7 @@ async def test_a_second_run_resumes_and_the_year_equals_the_truth(tmp_path: Path
     assert asked
     await check_new_bars_come_in_time(tmp_path)
     await check_datalayer_finds_it_sound(tmp_path, exchange)
+    await check_verbs_find_the_demo(tmp_path)
     await stop(second)
     for symbol, cursor in committed.items():
         starts = [e.start_ms or 0 for e in asked if e.symbol == symbol.replace("/", "")]
@@ -142,7 +144,7 @@ async def check_new_bars_come_in_time(home: Path) -> None:
                 now_ms - job["cursor"]["since_ms"] <= 2 * MINUTE for job in live
             )
 
-        await until(all_told, "every series is up to date", 60)
+        await until(all_told, "every series is up to date")
 
 
 async def check_datalayer_finds_it_sound(home: Path, exchange: str) -> None:
@@ -165,6 +167,20 @@ async def check_datalayer_finds_it_sound(home: Path, exchange: str) -> None:
     for file in (home / "demo" / "data").glob("simulated/*-*/*.parquet"):
         footer = pq.read_metadata(file).metadata
         assert {b"data_hash", b"build_signature", b"source", b"generated_at"} <= footer.keys()
+
+
+async def check_verbs_find_the_demo(home: Path) -> None:
+    """With `--demo` all is well; without it a verb says that there is one, and how to see it."""
+    here = {"COLLECTOR_HOME": str(home)}
+    cli = ("collector.cli",)
+    well = await run_program(*cli, "doctor", "--demo", "--ask", "--json", cwd=home, env=here)
+    problems = [each for each in json.loads(well.out)["findings"] if each["level"] == "problem"]
+    assert (well.code, problems) == (0, [])
+    assert "simulated: answered a request" in well.out
+    plain = await run_program(*cli, "status", "--json", cwd=home, env=here)
+    assert plain.facts["connectors"] == []
+    assert plain.err.startswith("a demo is running at http://127.0.0.1:"), plain.err
+    assert plain.err.endswith(": --demo shows it\n")
 
 
 def check_equal_to_the_truth(root: Path, job: dict[str, Any]) -> None:

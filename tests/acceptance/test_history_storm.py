@@ -67,7 +67,7 @@ class Storm:
     async def send(self, way: Api, chance: random.Random, count: int) -> None:
         sent: list[Event] = []
         for number in range(count):
-            await until(lambda n=number: 2 * n <= (self.kills + 1) * AHEAD, "a kill is done", 60)
+            await until(lambda n=number: 2 * n <= (self.kills + 1) * AHEAD, "a kill is done")
             event = any_event(chance, sent)
             sent.append(event)
             answer = await way.post(f"/api/v1/history/{NET}/events", {"events": [event.document()]})
@@ -156,7 +156,7 @@ async def test_every_answer_is_what_the_surviving_trades_make(
                 return (await inbox.state()).applied_through > before
 
             for _ in range(KILLS):
-                await until(came_further, "events are applied between two kills", 60)
+                await until(came_further, "events are applied between two kills")
                 await asyncio.gather(*(storm.read(way, pair) for way in ways for pair in PAIRS))
                 await kill_the_one_that_applies(database, workers)
                 before = (await inbox.state()).applied_through
@@ -199,4 +199,4 @@ async def _patient(way: Api, pair: Pair, after: int) -> Any:
         )
         return answer.body if answer.status == 200 else None
 
-    return await until(answered, f"{after} is applied", 60)
+    return await until(answered, f"{after} is applied")

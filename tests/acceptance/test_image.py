@@ -130,7 +130,7 @@ async def stopped(process: asyncio.subprocess.Process) -> AsyncIterator[asyncio.
     try:
         yield process
         process.send_signal(signal.SIGTERM)
-        _, err = await asyncio.wait_for(process.communicate(), 60)
+        _, err = await asyncio.wait_for(process.communicate(), 120)
         assert process.returncode == 0, err.decode()
     finally:
         if process.returncode is None:
@@ -140,7 +140,7 @@ async def stopped(process: asyncio.subprocess.Process) -> AsyncIterator[asyncio.
 
 async def first_line(process: asyncio.subprocess.Process) -> str:
     assert process.stdout is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         return (await process.stdout.readline()).decode().strip()
 
 

@@ -16,6 +16,7 @@ from collector.jobs.states import State
 from collector.market.series import Series
 from collector.store.store import Store
 from tests.support.fleet import DAY, fleet
+from tests.support.monitoring import every_query, labels_in, metrics_in, names_of
 from tests.support.processes import program
 from tests.support.until import until
 
@@ -65,6 +66,10 @@ class Scrape:
     """Each sample's name with its sum over all labels."""
     families: frozenset[str]
     """Every metric it has, with and without samples."""
+    names: frozenset[str]
+    """What queries may call them by."""
+    labels: dict[str, set[str]]
+    """The labels of each sample's name."""
 
 
 async def test_two_workers_and_an_api_scraped_together(
@@ -107,6 +112,7 @@ async def test_two_workers_and_an_api_scraped_together(
             name: sum(one.sums.get(name, 0) for one in workers) for name in FROM_EACH_WORKER
         }
         assert together["collector_rate_limit_saturated_total"] > 0
+        check_queries([own, *workers])
         # No request and no bar is told by two processes, and none by nobody.
         assert together["collector_requests_total"] == len(group.exchange.journal.since())
         stored = sum(bars_of(Store(tmp_path), symbol) for symbol in SYMBOLS)
@@ -125,10 +131,22 @@ async def scraped(url: str) -> Scrape:
     async with aiohttp.ClientSession() as session, session.get(url) as answer:
         families = list(text_string_to_metric_families(await answer.text()))
     sums: dict[str, float] = Counter()
+    labels: dict[str, set[str]] = {}
     for family in families:
         for sample in family.samples:
             sums[sample.name] += sample.value
-    return Scrape(sums, frozenset(family.name for family in families))
+            labels.setdefault(sample.name, set()).update(sample.labels)
+    names = frozenset(name for family in families for name in names_of(family))
+    return Scrape(sums, frozenset(family.name for family in families), names, labels)
+
+
+def check_queries(scrapes: list[Scrape]) -> None:
+    """Dashboard, alerts and autoscaler ask for what these processes have, by labels they have."""
+    there = frozenset().union(*(each.names for each in scrapes))
+    assert metrics_in(every_query()) - there == set()
+    for name, asked in labels_in(every_query()).items():
+        told = set().union(*(each.labels.get(name, set()) for each in scrapes))
+        assert not told or asked <= told, name
 
 
 def bars_of(store: Store, symbol: str) -> int:

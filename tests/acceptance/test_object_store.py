@@ -115,7 +115,7 @@ async def test_a_backfill_lives_through_an_object_store_that_fails(
                 proxy.rule = lambda _method, _path: rng.choice(list(Trouble)[:4] + [None] * 8)
                 await f.reaches(job, 20)
                 proxy.rule = lambda _method, _path: Trouble.INTERNAL
-                await until(stepped_back, "the job steps back", 60)
+                await until(stepped_back, "the job steps back")
                 proxy.rule = lambda _method, _path: None
                 done = await f.finished(job, 120)
             f.check_equal_to_the_truth(done)

@@ -91,7 +91,7 @@ async def test_every_bar_is_published_once_and_in_order_through_an_outage(
         series = Series(site, received, [(await site.queue.add(spec))[0] for spec in specs])
         killed = await stack.enter_async_context(site.worker())
         stopped = await stack.enter_async_context(site.worker())
-        await until(lambda: len(received.messages) > 20, "bars are published", 60)
+        await until(lambda: len(received.messages) > 20, "bars are published")
         for _ in range(OUTAGES):
             await wire.cut()
             await redis_server.kill()

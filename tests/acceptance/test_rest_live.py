@@ -255,6 +255,6 @@ async def test_without_mongodb_it_says_so_and_comes_back_by_itself(
             assert len((await api.get("/api/v1/candles", **held)).body["rows"]) == 3
 
             await link.mend()
-            await until(lambda: ready(api), "it is ready again", 60)
+            await until(lambda: ready(api), "it is ready again")
             assert (await api.post(f"/api/v1/jobs/{job['id']}/run")).status == 200
             assert "Traceback" not in api.process.said

@@ -58,11 +58,11 @@ class Home:
             return "API on" in said.read_text("utf-8")
 
         try:
-            await until(announced, "it is up", 60)
+            await until(announced, "it is up")
             yield said.read_text("utf-8")
         finally:
             process.send_signal(signal.SIGINT)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 await process.wait()
         assert process.returncode == 0
 

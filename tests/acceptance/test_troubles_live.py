@@ -41,18 +41,18 @@ async def test_up_and_status_name_an_exchange_that_does_not_answer(tmp_path: Pat
         with shown.open("wb") as out:
             up = await started(tmp_path, url, out, "up", "--port", "0", "--workers", "1")
         try:
-            await until(lambda: "API on" in shown.read_text("utf-8"), "it is up", 60)
+            await until(lambda: "API on" in shown.read_text("utf-8"), "it is up")
             added = await started(
                 tmp_path, url, asyncio.subprocess.DEVNULL, "add", "simulated", "BTC/USDT"
             )
             assert await added.wait() == 0
             began = "! simulated: unreachable"
-            await until(lambda: began in shown.read_text("utf-8"), "the pipe names it", 60)
+            await until(lambda: began in shown.read_text("utf-8"), "the pipe names it")
             asked = await started(tmp_path, url, asyncio.subprocess.PIPE, "status")
             words = (await asked.communicate())[0].decode()
         finally:
             up.send_signal(signal.SIGINT)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 await up.wait()
     assert asked.returncode == 1
     assert "simulated: unreachable" in words

@@ -47,4 +47,4 @@ async def test_the_old_version_drains_and_leaves_and_the_new_one_goes_on(
             async def further() -> bool:
                 return (await queue.get(backfill)).cursor.since_ms > job.cursor.since_ms
 
-            await until(further, "the new version goes on where the old one stopped", 30)
+            await until(further, "the new version goes on where the old one stopped")

@@ -184,7 +184,7 @@ async def test_mongod_killed_under_load_costs_nothing(
         ]
         await reaches(own_queue, jobs[0], 20)
         os.kill((await own_database.raw.command("serverStatus"))["pid"], signal.SIGKILL)
-        await until(lambda: patiently(all_done(own_queue)), "all jobs are done", 60)
+        await until(lambda: patiently(all_done(own_queue)), "all jobs are done")
         for process in workers:
             process.signal(signal.SIGTERM)
             assert await process.ended() == 0
@@ -208,7 +208,7 @@ async def test_mongod_out_of_reach_for_longer_than_a_lease_costs_nothing(
             await until(lambda p=process: said(p, "lease_lost"), "it gives up its leases")
             await until(lambda p=process: said(p, "mongodb_unreachable"), "it says why")
         await link.mend()
-        await until(lambda: patiently(all_done(own_queue)), "all jobs are done", 60)
+        await until(lambda: patiently(all_done(own_queue)), "all jobs are done")
         for process in workers:
             process.signal(signal.SIGTERM)
             assert await process.ended() == 0

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import time
-import venv
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.feather
 
+from tests.bench.peer_environment import environment_with, own
 from tests.bench.stage import Cost
 
 if TYPE_CHECKING:
@@ -31,12 +29,7 @@ if TYPE_CHECKING:
     from collector.market.interval import Interval
 
 VERSION = "2026.9"
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "collector-bench"
-_INSTALL_S, _DOWNLOAD_S = 900, 300
-
-
-class NotInstalled(Exception):
-    """pip could not make the environment; the text is its last words."""
+_DOWNLOAD_S = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +43,7 @@ class FreqtradeRun:
 
 def installed() -> Path:
     """The program, installed when it is not there yet, which takes minutes. Raises NotInstalled."""
-    folder = _CACHE / f"freqtrade-{VERSION}-python{sys.version_info[0]}.{sys.version_info[1]}"
-    program, whole = folder / "bin" / "freqtrade", folder / "installed"
-    if not whole.exists():
-        # What an installation that was cut off left behind is no use to anyone.
-        shutil.rmtree(folder, ignore_errors=True)
-        try:
-            venv.create(folder, with_pip=True)
-            pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet"]
-            _run([*pip, f"freqtrade=={VERSION}"], _INSTALL_S)
-            _run([program, "--version"], _INSTALL_S)
-        except (OSError, subprocess.SubprocessError) as error:
-            said = getattr(error, "stderr", None) or str(error)
-            raise NotInstalled("\n".join(said.strip().splitlines()[-5:])) from error
-        whole.touch()
-    return program
+    return environment_with("freqtrade", VERSION) / "freqtrade"
 
 
 def download(
@@ -76,10 +55,10 @@ def download(
     """
     with tempfile.TemporaryDirectory(prefix="collector-freqtrade-") as home:
         folder = Path(home)
-        settings = folder / "config.json"
-        settings.write_text(json.dumps(_settings(url, symbol, throttled)), "utf-8")
+        config = folder / "config.json"
+        config.write_text(json.dumps(settings(url, symbol, throttled=throttled)), "utf-8")
         days = "-".join(_day(ms) for ms in (stretch.from_ms, stretch.to_ms))
-        command = [program, "download-data", "--config", settings, "--userdir", folder]
+        command = [program, "download-data", "--config", config, "--userdir", folder]
         command += ["--datadir", folder / "data", "--pairs", symbol]
         command += ["--timeframes", "1m", "--timerange", days]
         log = folder / "log"
@@ -93,7 +72,8 @@ def download(
     return FreqtradeRun(wall_s, cost, bars)
 
 
-def _settings(url: str, symbol: str, throttled: bool) -> dict[str, Any]:
+def settings(url: str, symbol: str, *, throttled: bool) -> dict[str, Any]:
+    """Its own settings, with the address of an exchange of this machine."""
     ccxt: dict[str, Any] = {
         "urls": {"api": {"public": f"{url}/api/v3"}},
         "options": {
@@ -123,22 +103,11 @@ def _day(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y%m%d")
 
 
-def _run(command: list[Any], seconds: float) -> None:
-    subprocess.run(
-        command, env=_environment(), check=True, capture_output=True, text=True, timeout=seconds
-    )
-
-
-def _environment() -> dict[str, str]:
-    """Without what would lead it to this project's modules."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-
-
 def _measured(command: list[Any], log: Path) -> tuple[int, Cost]:
     """Runs a program to its end: its exit code, and what the kernel counted for it."""
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command, cwd=log.parent, env=_environment(), stdout=out, stderr=subprocess.STDOUT
+            command, cwd=log.parent, env=own(), stdout=out, stderr=subprocess.STDOUT
         )
     too_long = threading.Timer(_DOWNLOAD_S, process.kill)
     too_long.start()

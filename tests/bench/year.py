@@ -2,7 +2,8 @@
 
 Both are measured from the start of their process until the bars are stored, in turn, in one run,
 and the bars of both must be those of the exchange. Our modules are compiled first, as pip does it
-with freqtrade's.
+with freqtrade's. The exchange is a process of its own and has every page ready, so that it waits
+for its clients and not they for it.
 
 freqtrade keeps ccxt's pause between requests even where no limit asks for it. What is judged is
 freqtrade as it is set up; without the pause is shown beside it.
@@ -19,13 +20,14 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import TYPE_CHECKING
 
+import aiohttp
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from collector.clock import SystemClock
 from collector.connectors.connector import Limits
-from collector.durations import DAY_MS
+from collector.durations import DAY_MS, MINUTE_MS
 from collector.jobs.job import Cursor, JobSpec
 from collector.jobs.queue import JobQueue
 from collector.jobs.states import State
@@ -36,6 +38,7 @@ from collector.simulated.truth import Truth
 from collector.store.store import Store
 from tests.bench import freqtrade
 from tests.bench.harness import Figure
+from tests.bench.peer_environment import NotInstalled
 from tests.bench.stage import EXCHANGE, PLENTY, stage
 from tests.support.processes import ROOT
 from tests.support.stored_series import COLUMNS
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from tests.bench.stage import Cost, Stage
 
 SYMBOL = WELL_KNOWN[0].symbol
+PAGE = 1000
 OURS, SET_UP, UNPAUSED = "collector", "freqtrade", "freqtrade, no pause"
 
 
@@ -80,7 +84,7 @@ async def run(bench: Bench) -> list[Figure]:
 def _installed(bench: Bench) -> Path | None:
     try:
         return freqtrade.installed()
-    except freqtrade.NotInstalled as error:
+    except NotInstalled as error:
         bench.console.print(
             f"[bold red]NOT COMPARED: freqtrade {freqtrade.VERSION} cannot be installed[/]\n"
             f"{error}\n"
@@ -93,12 +97,13 @@ async def _round(
 ) -> dict[str, Taken]:
     """Everyone once, on one exchange; every second round the other way about."""
     listed = datetime.fromtimestamp(stretch.from_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M")
-    options = ("--latency-ms", "20", "--listed", listed)
+    options = ("--latency-ms", "20", "--listed", listed, "--ready-pages", "10000")
     contenders = [OURS] if program is None else [OURS, SET_UP, UNPAUSED]
     if number % 2:
         contenders.reverse()
     taken = {}
     async with stage(bench, Limits(PLENTY, 1_000), *options) as on:
+        await _made_ready(on, stretch)
         for name in contenders:
             if name == OURS:
                 taken[name] = await _ours(on, stretch)
@@ -108,6 +113,25 @@ async def _round(
                     _freqtrade, program, on.url, stretch, throttled=name == SET_UP
                 )
     return taken
+
+
+async def _made_ready(on: Stage, stretch: Interval) -> None:
+    """Every page once: making it up costs the exchange more than most clients need to ask for it.
+
+    All contenders ask for the same pages.
+    """
+    market = {"symbol": SYMBOL.replace("/", ""), "interval": "1m", "limit": str(PAGE)}
+    async with aiohttp.ClientSession(f"{on.url}/api/v3/") as session, asyncio.TaskGroup() as group:
+        places = asyncio.Semaphore(32)
+
+        async def fetched(start_ms: int) -> None:
+            async with places:
+                params = {**market, "startTime": str(start_ms)}
+                async with session.get("klines", params=params) as answer:
+                    await answer.read()
+
+        for start_ms in range(stretch.from_ms, stretch.to_ms, PAGE * MINUTE_MS):
+            group.create_task(fetched(start_ms))
 
 
 async def _ours(on: Stage, stretch: Interval) -> Taken:

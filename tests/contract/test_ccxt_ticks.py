@@ -64,7 +64,7 @@ async def binance(venue: SimulatedExchange, permit: Any = None) -> AsyncIterator
 
 async def first(source: TickSource, count: int) -> list[Any]:
     found: list[Any] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         async for event in source:
             found.append(event)
             if len(found) >= count:
@@ -108,7 +108,7 @@ async def test_a_bar_is_seen_closed_when_the_next_one_shows_up(venue: SimulatedE
             await source.connect()
             reading = asyncio.create_task(first(source, 1))
             opened = venue.now_ms() // 60_000 * 60_000
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 while not venue.sockets.counts.sent:
                     await asyncio.sleep(0.01)
             venue.offset_ms += 60_000

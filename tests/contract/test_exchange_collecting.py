@@ -30,7 +30,7 @@ from tests.support.ccxt_venue import MINUTE, Venue, says, serving
 from tests.support.dialects import DIALECTS, Dialect
 from tests.support.dialects.dialect import bar_at, dated
 from tests.support.until import until_job
-from workers.main import all_handlers
+from workers.all_handlers import all_handlers
 from workers.runtime import Worker, WorkerConfig
 from workers.tries import Tries
 from workers.venues import Venues
@@ -149,7 +149,7 @@ async def _without_failing(queue: JobQueue, job: Job, satisfied: Callable[[Job],
         assert found.state is not State.FAILED, found.document["stats"]
         return satisfied(found)
 
-    return await until_job(queue, job, so_far, 60)
+    return await until_job(queue, job, so_far)
 
 
 @asynccontextmanager
@@ -180,7 +180,7 @@ async def collecting(
             yield JobQueue(database), store
         finally:
             worker.drain()
-            await asyncio.wait_for(running, 30)
+            await asyncio.wait_for(running, 120)
 
 
 def rows_of(store: Store, series: Series, until_ms: int) -> list[Any]:

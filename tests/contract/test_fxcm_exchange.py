@@ -44,7 +44,7 @@ async def test_markets_are_the_offers_and_bars_need_them(
         found = {market.symbol: (market.base, market.quote) for market in markets}
         assert found["XAU/USD"] == ("XAU", "USD")
         with pytest.raises(BadRequest, match="no instrument"):
-            await desk.exchange.fetch_bars("EUR/GBP", M1, NOON_MS - HOUR, 10)
+            await desk.exchange.fetch_bars("EUR/SEK", M1, NOON_MS - HOUR, 10)
     # A table of offers is no history, and costs nothing of its budget.
     assert not desk.permit.granted
     assert fxcm_server.journal[0].fields["password"] == PASSWORD

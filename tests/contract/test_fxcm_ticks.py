@@ -32,7 +32,7 @@ class LoggedIn:
 
 
 async def next_tick(events: AsyncIterator[Any]) -> PriceTick:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         tick: PriceTick = await anext(events)
     return tick
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from collector.connectors.connector import Connector
 from tests.support.datalayer_stage import stage  # noqa: F401 - a fixture
 from tests.support.fxcm.collecting import fx  # noqa: F401 - a fixture
 from tests.support.fxcm.fixtures import fxcm_python, fxcm_server  # noqa: F401 - fixtures
+from tests.support.lasting_tokens import lasting_tokens  # noqa: F401 - a fixture
 from tests.support.local_api import fresh_database, serving
 
 if TYPE_CHECKING:
@@ -41,13 +41,3 @@ async def server(
     """An API on it, with an empty lake."""
     async with serving(served_database, tmp_path_factory.mktemp("lake")) as client:
         yield client
-
-
-@pytest.fixture
-def lasting_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tokens that a busy machine cannot be too slow for.
-
-    One that aged is bought again, and after a few of them the run ends and repeats its pages: a
-    test that counts requests or runs would count how busy the machine is.
-    """
-    monkeypatch.setattr(Connector, "token_life_ms", 600_000)

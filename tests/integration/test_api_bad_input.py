@@ -201,7 +201,7 @@ async def test_ids_that_are_operators_or_paths_are_simply_not_found(
     [
         (b"{", "application/json", 422),
         (b"\x80abc", "application/json", 400),
-        (b'{"exchange_id": "simulated"}', "text/plain", 422),
+        (b'{"exchange_id": "simulated"}', "application/octet-stream", 422),
         (b"[" * 100_000, "application/json", 400),
         (
             b'{"exchange_id": "simulated", "rate_limit": 1' + b"0" * 5000 + b"}",

@@ -38,7 +38,7 @@ async def ended(connection: Opened) -> bool:
     """Waits for the other side to close it; whether it did so without an answer."""
     reader, writer = connection
     try:
-        return not await asyncio.wait_for(reader.read(), 30)
+        return not await asyncio.wait_for(reader.read(), 120)
     except ConnectionResetError:
         return True
     finally:

@@ -16,7 +16,7 @@ from collector.operations import history_reads
 from collector.store.store import Store
 from tests.integration.test_api_events import listening, next_event
 from tests.integration.test_worker_runtime import CONFIG, working
-from tests.support.history_trades import GOLD, OIL, T0, added, at, deleted, sale
+from tests.support.history_trades import GOLD, OIL, OTHER, T0, added, at, deleted, sale
 from tests.support.local_api import serving
 from workers.handlers.history_apply import HistoryApply
 
@@ -88,6 +88,22 @@ async def test_what_was_sent_is_read_as_soon_as_its_sequence_is_waited_for(
     assert (vwap.body["sum_base"], vwap.body["sum_quote"], vwap.body["trades"]) == ("20", "120", 2)
     volume = await ask(client, "volume", **{"from": at(0.25)})
     assert (volume.body["sum_base"], volume.body["trades"]) == ("20", 2)
+
+
+async def test_pairs_are_listed_as_soon_as_they_are_traded(
+    client: Client, worker: AbstractAsyncContextManager[Worker]
+) -> None:
+    assert (await client.get(f"{URL}/pairs")).body == {"items": [], "next_cursor": None}
+    other = added("0x9", 1, sale(3, pair=OTHER))
+    async with worker:
+        sent = await client.post(SENT, body(FIRST, other))
+        await ask(client, "market-rate", after=sent.body["sequence"])
+    items = (await client.get(f"{URL}/pairs")).body["items"]
+    assert [(each["base"], each["quote"]) for each in items] == [
+        ("1:GOLD", "1:OIL"),
+        ("1:GOLD", "1:SALT"),
+    ]
+    assert {each["network"] for each in items} == {NET}
 
 
 async def test_candles_come_by_the_page_and_exact(

@@ -21,6 +21,7 @@ from collector.connectors.limiter import Limiter
 from collector.connectors.registry import ConnectorRegistry
 from collector.history.terms import HistoryTerms
 from collector.jobs.job import Cursor, JobSpec
+from collector.jobs.leasing import Leasing
 from collector.jobs.queue import JobQueue
 from collector.keys import Role
 from collector.mongo.client import Database
@@ -160,6 +161,23 @@ async def test_metrics_tell_what_the_database_knows(database: Database, tmp_path
     assert found["collector_lag_bars", "binance", "1m"] == 5
 
 
+async def test_due_jobs_are_counted_where_a_worker_could_take_them(
+    database: Database, tmp_path: Path
+) -> None:
+    registry, queue = ConnectorRegistry(database), JobQueue(database)
+    for exchange_id in ("binance", "kraken", "simulated"):
+        await registry.ensure(exchange_id, Limits(50, 60_000))
+        for symbol in ("BTC/USDT", "ETH/USDT", "XRP/USDT"):
+            await queue.add(JobSpec(exchange_id, "ohlcv_backfill", symbol, "1m"))
+    await registry.pause("kraken")
+    taken = await Leasing(database, "a worker").claim("simulated", 2)
+    assert len(taken) == 2
+    async with serving(database, tmp_path) as client:
+        figures = (await client.get("/metrics")).body
+    for exchange_id, jobs in (("binance", 3.0), ("kraken", 0.0), ("simulated", 1.0)):
+        assert f'collector_jobs_due{{exchange="{exchange_id}"}} {jobs}' in figures
+
+
 async def test_a_scrape_reads_one_job_an_exchange(empty_database: Database, tmp_path: Path) -> None:
     await runner.up(empty_database)
     await ConnectorRegistry(empty_database).ensure("binance", Limits(50, 60_000))
@@ -168,6 +186,8 @@ async def test_a_scrape_reads_one_job_an_exchange(empty_database: Database, tmp_
     for number in range(40):
         symbol = f"C{number}/USDT"
         await queue.add(JobSpec("binance", "ohlcv_incremental", symbol, "1m", cursor=fresh))
+    # Those that are due would be counted, 1000 at most.
+    await empty_database.jobs.update_many({}, {"$set": {"next_run_at": now_ms + 600_000}})
     async with serving(empty_database, tmp_path) as client:
         first = await client.get("/metrics")
         async with profiled(empty_database) as seen:
@@ -236,7 +256,7 @@ async def test_a_process_serves_until_sigterm_and_exits_with_0(
         "COLLECTOR_MONGO_DB": database.raw.name,
         "COLLECTOR_HOME": str(tmp_path),
     }
-    async with asyncio.timeout(30), api_process("--port", "0", **settings) as process:
+    async with asyncio.timeout(120), api_process("--port", "0", **settings) as process:
         assert process.stdout is not None
         line = (await process.stdout.readline()).decode()
         url = re.search(r"http://127\.0\.0\.1:\d+", line)
@@ -253,7 +273,7 @@ async def test_a_process_serves_until_sigterm_and_exits_with_0(
 
 async def test_it_refuses_to_listen_to_the_world_without_keys(tmp_path: Path) -> None:
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(120),
         api_process("--host", "0.0.0.0", COLLECTOR_HOME=str(tmp_path)) as process,
     ):
         said = (await process.communicate())[1].decode()

@@ -161,6 +161,36 @@ async def test_pages_of_other_origins_are_refused(client: Client) -> None:
     assert (await client.get("/api/v1/connectors", key=key, headers=own)).status == 200
 
 
+FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain")
+
+
+@pytest.mark.parametrize("kind", FORM_TYPES)
+async def test_a_form_changes_nothing_even_without_an_origin(client: Client, kind: str) -> None:
+    key, url = SECRETS[Role.ADMIN], "/api/v1/connectors"
+    body = b'{"exchange_id": "simulated"}'
+    answer = await client("POST", url, key=key, headers={"Content-Type": kind}, data=body)
+    assert (answer.status, answer.code) == (415, "json_only")
+    empty = await client("POST", f"{url}/simulated/pause", key=key, headers={"Content-Type": kind})
+    assert (empty.status, empty.code) == (415, "json_only")
+    assert (await client.get(url, key=key)).body["items"] == []
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+async def test_another_site_changes_nothing_even_with_json(client: Client, site: str) -> None:
+    key, url, headers = SECRETS[Role.ADMIN], "/api/v1/connectors", {"Sec-Fetch-Site": site}
+    body = {"exchange_id": "simulated"}
+    answer = await client.post(url, body, key=key, headers=headers)
+    assert (answer.status, answer.code) == (403, "cross_origin")
+    assert (await client.get(url, key=key, headers=headers)).body["items"] == [], "reading is fine"
+
+
+async def test_who_am_i(client: Client) -> None:
+    for role, key in SECRETS.items():
+        body = (await client.get("/api/v1/me", key=key)).body
+        assert body["role"] == role.word
+        assert body["key"] == KEYS.find(key).name  # type: ignore[union-attr]
+
+
 async def test_headers_are_on_every_answer(client: Client) -> None:
     for path, headers in (("/healthz", {}), ("/api/v1/jobs", {}), ("/healthz", {"Host": "x.y"})):
         answer = await client.get(path, headers=headers)

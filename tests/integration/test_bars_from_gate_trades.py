@@ -29,8 +29,8 @@ from collector.store.trades import read_trades
 from tests.support.ccxt_venue import Venue, serving
 from tests.support.gate_tape import KEPT_MS, Tape, playing
 from tests.support.until import until_job
+from workers.all_handlers import all_handlers
 from workers.job_run import JobRun
-from workers.main import all_handlers
 from workers.runtime import Worker, WorkerConfig
 from workers.venues import Venues
 
@@ -64,7 +64,7 @@ class Gate:
         return (await self.queue.add(JobSpec("gate", kind, cursor=cursor, **named)))[0]
 
     async def until(self, job: Job, satisfied: Callable[[Job], bool]) -> Job:
-        return await until_job(self.queue, job, satisfied, 60)
+        return await until_job(self.queue, job, satisfied)
 
     async def made(self, since_ms: int, until_ms: int, page: int = 0, **fields: Any) -> Job:
         cursor = Cursor(since_ms=since_ms, until_ms=until_ms, page=page)
@@ -108,7 +108,7 @@ async def at_gate(database: Database, root: Path, tape: Tape) -> AsyncIterator[G
             yield Gate(venue, tape, store, JobQueue(database), series)
         finally:
             worker.drain()
-            await asyncio.wait_for(running, 30)
+            await asyncio.wait_for(running, 120)
 
 
 def minutes(first_ms: int, count: int) -> Tape:

@@ -127,3 +127,21 @@ async def test_an_empty_list_of_values_is_refused(database: Database, tmp_path: 
         assert (refused.status, refused.code) == (422, "invalid_request")
         wrong = await client("OPTIONS", "/api/v1/jobs/pause")
         assert (wrong.status, wrong.headers["Allow"]) == (405, "POST")
+
+
+async def test_a_dry_run_counts_and_changes_nothing(database: Database, tmp_path: Path) -> None:
+    jobs = await _jobs(database)
+    chosen = [str(jobs[f"binance ETH/USDT {INCREMENTAL}"].id), "f" * 24]
+    async with serving(database, tmp_path) as client:
+        for asked, matched in (
+            ({"exchange_id": "simulated"}, 3),
+            ({"search": "ethusdt"}, len([name for name in jobs if "ETH" in name])),
+            ({"id": chosen}, 1),
+        ):
+            body = {"filter": asked, "dry_run": True}
+            answer = await client.post("/api/v1/jobs/remove", body)
+            assert answer.body == {"matched": matched, "changed": matched, "refused": []}
+        assert await _in(database, "paused") == 0
+        real = await client.post("/api/v1/jobs/pause", {"filter": {"id": chosen}})
+        assert real.body["changed"] == 1
+        assert await _in(database, "paused") == 1

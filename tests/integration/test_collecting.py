@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -10,11 +11,14 @@ from collector.backoff import Backoff
 from collector.jobs.job import Cursor
 from collector.jobs.states import State, Status
 from collector.simulated.faults.answers import ServerError
+from collector.store.group_commit import GroupCommit
 from tests.support.local_collector import DAY, collecting
 from workers.runtime import WorkerConfig
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from collector.mongo.client import Database
 
@@ -72,3 +76,15 @@ async def test_pages_finished_ahead_are_remembered_with_where_the_history_began(
         good = [entry.start_ms for entry in c.journal() if entry.status == 200 and entry.limit != 1]
         assert len(good) == len(set(good)), "a page that had been answered was asked for again"
         assert c.stored(0, until) == c.truth(c.first_ms, until)
+
+
+async def test_the_last_pages_of_a_backfill_wait_for_no_others(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forever = partial(GroupCommit, gather_s=3600)
+    monkeypatch.setattr("workers.venues.GroupCommit", forever)
+    async with collecting(database, tmp_path, days=9) as c:
+        until_ms = c.first_ms + 9 * DAY
+        job = await c.backfill(until_ms)
+        await c.until(job, lambda found: found.state is State.SUCCESS)
+        assert c.stored(c.first_ms, until_ms) == c.truth(c.first_ms, until_ms)

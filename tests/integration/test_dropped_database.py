@@ -32,7 +32,7 @@ async def test_a_stream_of_a_dropped_database_ends(empty_database: Database) -> 
                 await following()
 
     with pytest.raises(DatabaseUnavailable):
-        await asyncio.wait_for(to_the_end(), 30)
+        await asyncio.wait_for(to_the_end(), 120)
 
 
 async def test_a_worker_that_runs_through_the_loss_goes_on_after_a_recovery(

@@ -13,7 +13,7 @@ from collector.exchanges.fxcm.client import FxcmClient, FxcmLogin
 from collector.exchanges.fxcm.interpreter import find_interpreter
 from collector.jobs.states import State
 from collector.operations import connected_jobs, connectors
-from tests.support.fxcm.collecting import DAY, FIRST_MS, USER, FxcmCollecting
+from tests.support.fxcm.collecting import DAY, FIRST_MS, SHORT_TERMS, USER, FxcmCollecting
 from tests.support.fxcm.fixtures import PASSWORD
 from tests.support.fxcm.living import gone, is_alive
 from tests.support.until import until
@@ -131,6 +131,7 @@ async def test_jobs_of_the_exchange_are_claimed_by_its_holder_alone(fx: FxcmColl
 async def test_a_lease_that_cannot_be_renewed_ends_the_session_and_the_jobs_go_back(
     fx: FxcmCollecting,
 ) -> None:
+    fx.terms = SHORT_TERMS
     async with fx.worker():
         job = await busy(fx)
         first = fx.server.session.pid

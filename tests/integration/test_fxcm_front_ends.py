@@ -69,7 +69,7 @@ async def test_jobs_and_state_over_rest_beside_a_worker(fx: FxcmCollecting) -> N
         async def it_streams() -> bool:
             return await state(client) == "STREAM"
 
-        await until(it_streams, "the session streams", 60)
+        await until(it_streams, "the session streams")
         shown = (await client.get(CONNECTOR)).body["session"]
         assert (shown["holder"], shown["fence"]) == ("ann", 1)
         assert shown["since"] > FIRST_MS

@@ -124,3 +124,53 @@ def assert_costs_its_page(filters: Mapping[str, Any], statements: list[Document]
     assert examined <= PAGE + A_KEY_FOR_EACH_PIECE, (filters, examined)
     read = sum(statement["docsExamined"] for statement in statements)
     assert read <= 2 * PAGE, (filters, read)
+
+
+SEARCHES = ("r7/usdt", "R7", "c12usdt", "c 99 usdt", "usdt", "nosuch", "C7/USDT", "r1", "/", ".*")
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+@pytest.mark.parametrize("text", SEARCHES)
+async def test_a_search_finds_symbols_with_these_letters(
+    jobs: tuple[Database, list[Document]], text: str, newest_first: bool
+) -> None:
+    database, documents = jobs
+    queue, letters = JobQueue(database), text.replace("/", "").upper().split()
+    filters: tuple[dict[str, str], ...] = ({}, {"state": "failed"}, {"exchange_id": "small"})
+    for others in filters:
+        fitting = [
+            each
+            for each in documents
+            if all(word in each["symbol"].replace("/", "") for word in letters)
+        ]
+        expected = wanted(fitting, others)[:: -1 if newest_first else 1]
+        middle = expected[len(expected) // 2] if expected else None
+        for after in (None, middle):
+            rest = expected if after is None else expected[expected.index(after) + 1 :]
+            found = await queue.find(
+                {**others, "search": text}, after=after, limit=PAGE, newest_first=newest_first
+            )
+            assert [job.id for job in found] == rest[:PAGE]
+
+
+async def test_a_search_reads_few_jobs_whatever_it_finds(
+    jobs: tuple[Database, list[Document]],
+) -> None:
+    database, _ = jobs
+    async with profiling(database) as profile:
+        for text in ("c99/", "usdt"):
+            await JobQueue(database).find({"search": text}, limit=PAGE)
+            for statement in await profile.new():
+                assert statement["docsExamined"] <= 10 * PAGE, statement
+
+
+async def test_jobs_are_found_by_their_ids(jobs: tuple[Database, list[Document]]) -> None:
+    database, documents = jobs
+    live = [str(each["_id"]) for each in documents if each["status"] == "active"]
+    asked = [live[5], live[2], live[9], "f" * 24]
+    found = await JobQueue(database).find({"id": asked})
+    assert [str(job.id) for job in found] == sorted(asked[:3])
+    rest = await JobQueue(database).find({"id": asked}, after=found[0].id, limit=1)
+    assert rest[0].id == found[1].id
+    gone = next(str(each["_id"]) for each in documents if each["status"] == "deleted")
+    assert await JobQueue(database).find({"id": [gone]}) == []

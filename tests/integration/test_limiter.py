@@ -68,7 +68,7 @@ async def test_the_budget_comes_back_when_the_window_is_over(
     await registry.ensure("x", Limits(5, 1_000, algorithm=algorithm))
     assert (await spend(limiter, 8))[0] == 5
     # The patient ones wait inside the limiter for as long as it says.
-    assert (await spend(limiter, 3, patience=5.0))[0] == 3
+    assert (await spend(limiter, 3, patience=60.0))[0] == 3
 
 
 async def test_a_denial_writes_nothing(
@@ -172,26 +172,32 @@ async def test_a_pause_with_an_end_ends_by_itself(
     database: Database, registry: ConnectorRegistry, limiter: Limiter
 ) -> None:
     await registry.ensure("x", Limits(100, LONG))
-    await registry.pause("x", until_ms=database.server_clock.now_ms() + 300)
+    await registry.pause("x", until_ms=database.server_clock.now_ms() + LONG)
     with pytest.raises(RateLimited) as denial:
         await limiter.acquire("x")
     assert denial.value.reason == "paused"
-    assert 0 < (denial.value.retry_after_ms or 0) <= 1_000
-    await limiter.acquire("x", patience=5.0)
+    assert LONG / 2 < (denial.value.retry_after_ms or 0) < 2 * LONG
+    await registry.pause("x", until_ms=database.server_clock.now_ms() + 100)
+    await limiter.acquire("x", patience=60.0)
 
 
-async def test_a_block_ends_by_itself_is_never_shortened_and_outlives_resume(
+async def test_a_block_is_never_shortened_and_outlives_resume(
     registry: ConnectorRegistry, limiter: Limiter
 ) -> None:
     await registry.ensure("x", Limits(100, LONG))
-    await registry.block("x", "418", for_ms=400)
+    await registry.block("x", "418", for_ms=LONG)
     connector = await registry.block("x", "429", for_ms=1)
     assert connector.document["blocked_reason"] == "418"
     await registry.resume("x")
     with pytest.raises(RateLimited) as denial:
         await limiter.acquire("x")
     assert denial.value.reason == "blocked"
-    await limiter.acquire("x", patience=5.0)
+
+
+async def test_a_block_ends_by_itself(registry: ConnectorRegistry, limiter: Limiter) -> None:
+    await registry.ensure("x", Limits(100, LONG))
+    await registry.block("x", "418", for_ms=100)
+    await limiter.acquire("x", patience=60.0)
 
 
 async def test_what_the_exchange_counted_wins_when_it_is_more(
@@ -295,7 +301,7 @@ async def test_a_cancelled_caller_hurts_nobody_else(
 ) -> None:
     await registry.ensure("x", Limits(3, 1_000))
     await spend(limiter, 3)
-    waiting = [asyncio.create_task(limiter.acquire("x", patience=5.0)) for _ in range(3)]
+    waiting = [asyncio.create_task(limiter.acquire("x", patience=60.0)) for _ in range(3)]
     await asyncio.sleep(0)
     waiting[0].cancel()
     answers = await asyncio.gather(*waiting, return_exceptions=True)

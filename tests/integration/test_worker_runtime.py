@@ -66,7 +66,7 @@ async def working(
             yield worker
         finally:
             worker.drain()
-            await asyncio.wait_for(running, 30)
+            await asyncio.wait_for(running, 120)
 
 
 async def test_a_job_runs_to_its_end_and_leaves_a_record(
@@ -201,7 +201,7 @@ async def test_a_lease_taken_by_someone_else_ends_the_run_with_one_count(
         await until_job(queue, job, lambda job: job.state is State.RUNNING)
         await database.jobs.update_one({"_id": job.id}, {"$set": {"next_run_at": 1}})
         bob = Leasing(database, "bob")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while not (stolen := await bob.claim("x")):
                 await database.jobs.update_one({"_id": job.id}, {"$set": {"next_run_at": 1}})
             await cancelled.wait()
@@ -213,8 +213,8 @@ async def test_a_lease_taken_by_someone_else_ends_the_run_with_one_count(
 async def test_a_long_job_keeps_its_lease(
     database: Database, registry: ConnectorRegistry, queue: JobQueue
 ) -> None:
-    job, _ = await queue.add(JobSpec("x", "count", params={"steps": 1, "step_ms": 1500}))
-    async with working(database, terms=LeaseTerms(600)):
+    job, _ = await queue.add(JobSpec("x", "count", params={"steps": 1, "step_ms": 4_500}))
+    async with working(database, terms=LeaseTerms(3_000)):
         done = await until_job(queue, job, lambda job: job.state is State.SUCCESS)
     assert done.fence == 1
 
@@ -224,11 +224,15 @@ async def test_the_ceiling_of_jobs_at_a_time_holds_across_workers(
 ) -> None:
     await ConnectorRegistry(database).ensure("x", Limits(1000, 1000, max_concurrent_jobs=2))
     running = most = 0
+    two_run = asyncio.Event()
 
     async def busy(run: JobRun) -> Outcome:
         nonlocal running, most
         running += 1
         most = max(most, running)
+        if running == 2:
+            two_run.set()
+        await two_run.wait()
         await asyncio.sleep(0.02)
         running -= 1
         return Done()
@@ -269,7 +273,7 @@ async def test_until_idle_ends_by_itself(
     job, _ = await queue.add(JobSpec("x", "count", params={"steps": 2}))
     await queue.add(JobSpec("x", "count", symbol="later", first_run_ms=10**14))
     config = replace(CONFIG, until_idle=True)
-    async with Limiter(database) as limiter, asyncio.timeout(20):
+    async with Limiter(database) as limiter, asyncio.timeout(120):
         await Worker(database, limiter, HandlerRegistry({"count": count}), config).run()
     assert (await queue.get(job.id)).state is State.SUCCESS
 

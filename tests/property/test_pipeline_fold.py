@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.market.candles import CandleBatch
+from collector.market.labels import Labels
 from collector.pipeline.fold import BarVersions, Sightings, Versions, fold
 
 Sighting = tuple[int, int, float, float]  # slot, known_at, value, turnover
@@ -24,7 +25,7 @@ sightings = st.lists(
 def as_rows(told: list[Sighting]) -> Sightings:
     batch = CandleBatch.of([(slot, v, v, v, v, v, t) for slot, _, v, t in told])
     known = np.array([known for _, known, _, _ in told], dtype=np.int64)
-    return Sightings(batch, known, known, np.full(len(told), "x", dtype=np.object_))
+    return Sightings(batch, known, known, Labels.repeated(["x"], [len(told)]))
 
 
 def slow(told: list[Sighting]) -> dict[int, list[tuple[float, float, int, int]]]:

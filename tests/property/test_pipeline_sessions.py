@@ -129,5 +129,5 @@ def test_layers_meet_in_the_slots_of_the_calendar_and_keep_a_bar_of_closed_time(
     laid = overlay(upper, lower, M1)
     assert laid.batch.ts.tolist() == sorted([*times, saturday])
     assert not laid.batch.gap.any()
-    from_upper = laid.batch.ts[laid.source == "upper"].tolist()
+    from_upper = laid.batch.ts[[each == "upper" for each in laid.source]].tolist()
     assert from_upper == [*times[:2], saturday, times[-1]]

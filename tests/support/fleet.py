@@ -70,10 +70,10 @@ class Fleet:
         )
         return (await self.queue.add(spec))[0]
 
-    async def finished(self, job: Job, seconds: float = 90) -> Job:
+    async def finished(self, job: Job, seconds: float = 180) -> Job:
         return await until_job(self.queue, job, lambda job: job.state is State.SUCCESS, seconds)
 
-    async def reaches(self, job: Job, page: int, seconds: float = 60) -> None:
+    async def reaches(self, job: Job, page: int, seconds: float = 120) -> None:
         await until_job(self.queue, job, lambda job: job.cursor.page >= page, seconds)
 
     def klines(self) -> list[Any]:

@@ -85,7 +85,7 @@ async def _mongod(folder: Path, port: int, *more: str) -> AsyncIterator[None]:
 
 
 async def _listening(process: asyncio.subprocess.Process, port: int) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while True:
             assert process.returncode is None, "mongod ended"
             try:

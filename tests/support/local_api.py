@@ -118,7 +118,7 @@ async def serving(
                 yield Client(session, services)
         finally:
             server.stop()
-            await asyncio.wait_for(running, 30)
+            await asyncio.wait_for(running, 120)
             sock.close()
 
 

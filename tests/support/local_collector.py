@@ -23,7 +23,7 @@ from collector.simulated.server import SimulatedExchange
 from collector.store.store import Store
 from tests.support.counting import with_count
 from tests.support.until import until, until_job
-from workers.main import all_handlers
+from workers.all_handlers import all_handlers
 from workers.runtime import Worker, WorkerConfig
 from workers.venues import Venues
 
@@ -63,7 +63,7 @@ class Collecting:
         spec = JobSpec("simulated", kind, **{"symbol": SYMBOL, "timeframe": "1m", **fields})
         return (await self.queue.add(spec))[0]
 
-    async def until(self, job: Job, satisfied: Callable[[Job], bool], seconds: float = 30) -> Job:
+    async def until(self, job: Job, satisfied: Callable[[Job], bool], seconds: float = 120) -> Job:
         return await until_job(self.queue, job, satisfied, seconds)
 
     def stored(self, from_ms: int, to_ms: int, series: Series | None = None) -> list[Any]:
@@ -134,7 +134,7 @@ async def collecting(
             )
         finally:
             worker.drain()
-            await asyncio.wait_for(running, 30)
+            await asyncio.wait_for(running, 120)
 
 
 async def scanned(c: Collecting) -> None:

@@ -28,7 +28,7 @@ KEYS = {
 """What a client needs in its environment."""
 
 _ATTEMPTS = 3
-_START_S = 30
+_START_S = 60
 _PORTS = ["s3", "master", "volume", "filer", "admin"]
 _QUIET = [
     "-ip=127.0.0.1",

@@ -38,7 +38,7 @@ class Process:
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
-    async def ended(self, seconds: float = 20) -> int:
+    async def ended(self, seconds: float = 120) -> int:
         async with asyncio.timeout(seconds):
             return await self._process.wait()
 
@@ -47,7 +47,7 @@ class Process:
         assert self._process.stdout is not None
         return (await self._process.stdout.read()).decode()
 
-    async def address(self, seconds: float = 60) -> str:
+    async def address(self, seconds: float = 120) -> str:
         """Where it listens, from the line in which it prints that."""
         assert self._process.stdout is not None
         async with asyncio.timeout(seconds):
@@ -56,7 +56,7 @@ class Process:
             raise AssertionError(f"it does not listen: {self.said}")
         return line[line.index("http://") :].strip()
 
-    async def line(self, seconds: float = 60) -> str:
+    async def line(self, seconds: float = 120) -> str:
         """The next line of its standard output."""
         assert self._process.stdout is not None
         async with asyncio.timeout(seconds):

@@ -63,7 +63,7 @@ class RedisServer:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        await until(self._answers, "Valkey answers", 30)
+        await until(self._answers, "Valkey answers")
         async with self.client() as client:
             self._pid = int((await client.info("server"))["process_id"])
 
@@ -82,7 +82,7 @@ class RedisServer:
         assert process.stdin is not None
         process.stdin.close()
         await asyncio.to_thread(process.wait)
-        await until(self._is_gone, "Valkey is gone", 30)
+        await until(self._is_gone, "Valkey is gone")
 
     async def forget(self) -> None:
         """Loses all data, as a server without persistence does when it restarts."""
@@ -137,7 +137,7 @@ class Subscriber:
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def listening(self) -> None:
-        await asyncio.wait_for(self._standing.wait(), 30)
+        await asyncio.wait_for(self._standing.wait(), 120)
 
     async def interrupted(self) -> None:
         """Returns when the subscription has noticed that its server is gone."""

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 async def listening(response: aiohttp.ClientResponse) -> None:
     """Returns when nothing that happens from now on is missed."""
     assert response.headers["Content-Type"].startswith("text/event-stream")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         assert await response.content.readline() == b": listening\n"
 
 
 async def next_event(response: aiohttp.ClientResponse) -> tuple[str, Any]:
     """The next event, comments passed over."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while not (line := await response.content.readline()).startswith(b"event: "):
             assert line, "the stream ended"
         data = await response.content.readline()

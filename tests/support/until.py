@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 STEP_SECONDS = 0.01
 
 
-async def until(ask: Callable[[], Any], what: str = "it is so", seconds: float = 30) -> Any:
+async def until(ask: Callable[[], Any], what: str = "it is so", seconds: float = 120) -> Any:
     """The first true result of a function or a coroutine. Fails naming what never came."""
     try:
         async with asyncio.timeout(seconds):
@@ -27,7 +27,7 @@ async def until(ask: Callable[[], Any], what: str = "it is so", seconds: float =
 
 
 async def until_job(
-    queue: JobQueue, job: Job, satisfied: Callable[[Job], object], seconds: float = 30
+    queue: JobQueue, job: Job, satisfied: Callable[[Job], object], seconds: float = 120
 ) -> Job:
     """The job, as soon as it is as wanted."""
     found = job

@@ -8,13 +8,15 @@ import io
 import json
 import os
 import sys
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from collector import logs
 from collector.cli.main import app, run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import typer
@@ -43,12 +45,39 @@ async def run_here(*arguments: str, program: typer.Typer = app) -> Ended:
     """
     out, err = io.StringIO(), io.StringIO()
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with _captured("stdout", out), _captured("stderr", err):
             code = await asyncio.to_thread(run, list(arguments), program)
     finally:
         # A verb sends logs to where standard error was while it ran.
         logs.configure("CRITICAL", "json")
     return Ended(code, out.getvalue(), err.getvalue())
+
+
+class _ByContext(io.TextIOBase):
+    """Writes of one context and of what it starts go to a stream of their own.
+
+    A worker in this process logs while a verb runs: its lines are not the verb's output.
+    """
+
+    def __init__(self, own: TextIO, others: TextIO) -> None:
+        self._stream = ContextVar("stream", default=others)
+        self._stream.set(own)
+
+    def write(self, text: str) -> int:
+        return self._stream.get().write(text)
+
+    def flush(self) -> None:
+        self._stream.get().flush()
+
+
+@contextlib.contextmanager
+def _captured(name: str, own: TextIO) -> Iterator[None]:
+    others = getattr(sys, name)
+    setattr(sys, name, _ByContext(own, others))
+    try:
+        yield
+    finally:
+        setattr(sys, name, others)
 
 
 async def run_program(*module: str, cwd: Path, env: dict[str, str]) -> Ended:

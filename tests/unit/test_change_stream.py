@@ -54,5 +54,5 @@ async def test_a_cancelled_follower_ends(step: str, monkeypatch: pytest.MonkeyPa
         task = asyncio.create_task(follow())
         await stream.reached.wait()
         task.cancel()
-        await asyncio.wait([task], timeout=10)
+        await asyncio.wait([task], timeout=120)
         assert task.cancelled()

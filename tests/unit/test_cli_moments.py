@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from collector.cli.moments import shown_age, shown_moment, shown_span
+from collector.cli.moments import shown_age, shown_moment
+from collector.durations import shown_span
 from collector.errors import InvalidInput
 from collector.operations.moments import moment_ms
 

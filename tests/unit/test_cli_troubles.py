@@ -6,12 +6,10 @@ from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 
-import pytest
 from bson import ObjectId
 from rich.console import Console
 
 from collector.cli.board import board, one_line
-from collector.cli.job_words import reason_words
 from collector.cli.trouble_lines import TroubleChanges, trouble_line, trouble_lines
 from collector.jobs.job import Job
 from collector.operations.shown.job import shown_job
@@ -105,28 +103,3 @@ def test_a_line_in_a_pipe_names_the_troubles() -> None:
     line = one_line([job()], (), 0.0, [DOWN, FULL])
     assert line.endswith("! binance: unreachable, disk")
     assert "0 of 0" not in line
-
-
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({}, ""),
-        ({"waiting_for": "window"}, "the exchange's budget is spent"),
-        ({"waiting_for": "minute_quota"}, "minute_quota"),
-        (
-            {"waiting_for": "retry", "attempt": 4, "stats": {"last_error": "502"}},
-            "try 4 failed: 502",
-        ),
-        (
-            {"state": "failed", "status": "paused", "stats": {"last_error": "no such market"}},
-            "no such market",
-        ),
-        ({"status": "paused", "waiting_for": "delisted"}, "its symbol was delisted"),
-        (
-            {"status": "paused", "cursor": {"done": True}, "stats": {"last_error": None}},
-            "",
-        ),
-    ],
-)
-def test_a_job_has_a_reason_when_it_does_not_work(fields: dict[str, Any], reason: str) -> None:
-    assert reason_words(job(**fields)) == reason

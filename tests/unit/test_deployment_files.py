@@ -14,8 +14,6 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-import collector.metrics
-from api import figures
 from collector.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +39,7 @@ def setting_names(model: type[BaseModel] = Settings, prefix: str = "COLLECTOR_")
 
 def test_there_is_a_service_for_every_part() -> None:
     assert set(SERVICES) == {
-        *("mongo", "replica-set", "redis", "prometheus"),
+        *("mongo", "replica-set", "redis", "prometheus", "grafana"),
         *("migrate", "apply", "api", "worker", "worker-fxcm"),
     }
     assert OURS == ["migrate", "apply", "api", "worker", "worker-fxcm"]
@@ -136,11 +134,3 @@ def test_no_secret_has_a_default() -> None:
     explained = (ROOT / ".env.example").read_text()
     for name in ("API_KEYS", "COLLECTOR_COMMIT", "REDIS_URL"):
         assert re.search(rf"^#?{name}=$", explained, re.MULTILINE)
-
-
-def test_alerts_ask_for_metrics_that_exist() -> None:
-    asked = re.findall(r"\bcollector_\w+", (ROOT / "monitoring" / "alerts.yml").read_text())
-    sources = (Path(str(module.__file__)).read_text() for module in (collector.metrics, figures))
-    known = " ".join(sources)
-    for name in asked:
-        assert name in known or name.removeprefix("collector_") in known, name

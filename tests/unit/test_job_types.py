@@ -15,7 +15,8 @@ from collector.jobs import types
 from collector.jobs.job import JobSpec
 from collector.jobs.params import Params
 from collector.jobs.schedule import Cron, Every
-from workers.main import all_handlers
+from workers.all_handlers import all_handlers
+from workers.handlers.registry import MadeLate
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "job-types.md").read_text("utf-8")
@@ -66,6 +67,11 @@ def test_the_page_names_every_param() -> None:
 def test_every_type_has_a_handler_and_every_handler_a_type() -> None:
     handlers = all_handlers(cast("Any", None), cast("Any", None), cast("Any", FakeDatabase()))
     assert handlers.types == set(types.TABLE)
+    for name in handlers.types:
+        handler = handlers.find(name)
+        assert isinstance(handler, MadeLate)
+        assert callable(handler.made())
+        assert handler.made() is handler.made(), "one handler for all jobs of a type"
 
 
 class FakeDatabase:

@@ -52,7 +52,7 @@ async def leaves(exchange: SimulatedExchange, http: aiohttp.ClientSession) -> as
 
     exchange.faults.add(LateArrival(ms=10_000, count=1))
     task = asyncio.create_task(status())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(120):
         while exchange.faults.listing()[-1]["struck"] == 0:
             await asyncio.sleep(0)
     return task

@@ -37,7 +37,7 @@ async def connected(venue: SimulatedExchange, path: str) -> AsyncIterator[Any]:
 
 
 async def received(socket: Any) -> Any:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         return await socket.receive_json()
 
 
@@ -76,7 +76,7 @@ async def test_a_disconnect_resets_the_connection(venue: SimulatedExchange) -> N
     async with connected(venue, "/ws/btcusdt@bookTicker") as socket:
         await received(socket)
         venue.faults.add(SocketDisconnect(count=1))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             while (await socket.receive()).type is aiohttp.WSMsgType.TEXT:
                 pass
     assert venue.faults.listing()[0]["struck"] == 1

@@ -65,6 +65,15 @@ async def held_up(disk: Disk) -> None:
     assert await asyncio.to_thread(disk.started.wait, 30)
 
 
+async def test_an_answer_that_comes_alone_waits_for_no_other(disk: Disk) -> None:
+    async with GroupCommit(disk.store, "binance", gather_s=3600) as commit, asyncio.timeout(20):
+        waiting = asyncio.create_task(add(commit, 1))
+        await asyncio.sleep(0)
+        await commit.add(BTC, flat(0, 1), span(0, 1), fence=1, known_at=1, alone=True)
+        await waiting
+    assert disk.writes == 1, "what had been gathered by then is written with it"
+
+
 async def test_answers_of_a_moment_share_one_write(disk: Disk) -> None:
     async with GroupCommit(disk.store, "binance", gather_s=0.05) as commit:
         await asyncio.gather(*(add(commit, number) for number in range(300)))

@@ -19,8 +19,19 @@ def said_by_a_worker(statement: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("package", ["pandas", "rich"])
-def test_a_worker_starts_without_packages_it_does_not_use(package: str) -> None:
+@pytest.mark.parametrize(
+    "package",
+    [
+        *("pandas", "rich", "yaml", "ccxt", "cryptography.x509"),
+        *("workers.handlers.backfill", "workers.handlers.price_stream"),
+        *(
+            "collector.history.ledger",
+            "collector.publication.publisher",
+            "collector.mongo.embedded",
+        ),
+    ],
+)
+def test_a_worker_starts_without_what_its_jobs_may_never_use(package: str) -> None:
     assert said_by_a_worker(f"print({package!r} in sys.modules)") == "False"
 
 

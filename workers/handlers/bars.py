@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +27,7 @@ LIVE_EDGE_BARS = 3
 """An empty slot this close to now may be a bar that the venue has not made up yet."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class BarsAnswer:
     """A venue's answer about a range, validated and ready to be stored."""
 
@@ -49,19 +50,19 @@ class BarsAnswer:
     def last_ts(self) -> int:
         return int(self.prepared.batch.ts[-1]) if self.bars else 0
 
-    @property
+    @cached_property
     def edge_ms(self) -> int:
         """Where empty slots begin that are too young to be believed."""
         frame = self.series.timeframe
         last_bar_end = frame.end(self.last_ts) if self.bars else 0
         return max(last_bar_end, frame.shift(self.now_ms, -LIVE_EDGE_BARS))
 
-    @property
+    @cached_property
     def covered(self) -> tuple[Interval, ...]:
         """The slots it covers, without empty ones at its end that are too young."""
         return clipped(self.prepared.covered, Interval(0, self.edge_ms))
 
-    @property
+    @cached_property
     def refused(self) -> tuple[Interval, ...]:
         """The slots whose bar came and was refused, less those that another row filled."""
         frame = self.series.timeframe
@@ -73,13 +74,14 @@ class BarsAnswer:
     @property
     def quiet(self) -> tuple[Interval, ...]:
         """What the venue reported as empty, without that being accepted yet."""
-        return self._left()[0]
+        return self._left[0]
 
     @property
     def open(self) -> tuple[Interval, ...]:
         """What it has not spoken about at all."""
-        return self._left()[1]
+        return self._left[1]
 
+    @cached_property
     def _left(self) -> tuple[tuple[Interval, ...], tuple[Interval, ...]]:
         """For the requested slots that have ended."""
         ended_ms = self.series.timeframe.floor(self.now_ms)
@@ -151,14 +153,17 @@ def series_of(job: Job) -> Series:
         raise BadRequest(str(error)) from error
 
 
-async def keep(venue: Venue, answer: BarsAnswer, *, fence: int) -> None:
-    """Returns when the whole answer is durable."""
+async def keep(venue: Venue, answer: BarsAnswer, *, fence: int, alone: bool = False) -> None:
+    """Returns when the whole answer is durable. `alone`: the job has no other on the way."""
     series, prepared, known_at = answer.series, answer.prepared, answer.known_at
     if prepared.rejected:
         await asyncio.to_thread(
             venue.store.quarantine, series, prepared.rejected, fence=fence, known_at=known_at
         )
-    await venue.commit.add(series, prepared.batch, answer.covered, fence=fence, known_at=known_at)
+    covered = answer.covered
+    await venue.commit.add(
+        series, prepared.batch, covered, fence=fence, known_at=known_at, alone=alone
+    )
 
 
 def answered_at(sent_ms: int, arrived_ms: int, reported_ms: int | None) -> int:

@@ -18,7 +18,7 @@ from collector.errors import NotServed, RetryLater
 from collector.market.interval import Interval, clipped, subtract, union, with_bars
 from workers.handlers.asking import ask
 from workers.handlers.bars import BarsAnswer, keep
-from workers.handlers.in_flight import RequestSlots
+from workers.handlers.in_flight import FEWEST, RequestSlots
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +81,7 @@ class Fill:
         self._next_ms = run.cursor.since_ms
         self._ahead = union(Interval(a, b) for a, b in run.progress.get("ahead") or ())
         self._pages: deque[_Page] = deque()
+        self._asked_for = self._unanswered = 0
         self._requests = RequestSlots(lambda: run.budget_is_spent)
 
     async def to_the_end(self) -> None:
@@ -156,6 +157,8 @@ class Fill:
         from_ms = frame.shift(start_ms, -extra) if is_next else start_ms
         limit = min(largest, bars + 2 * extra)
         page = self._page(from_ms, limit, window if extra else None)
+        self._asked_for += 1
+        self._unanswered += 1
         return _Page(window, asyncio.create_task(page))
 
     async def _page(
@@ -168,20 +171,30 @@ class Fill:
                 return await ask(self._venue, self._series, from_ms, limit)
 
         try:
-            answer = await self._run.tried(fetched)
+            try:
+                answer = await self._run.tried(fetched)
+            finally:
+                self._unanswered -= 1
             if self._judged is not None:
                 answer = self._judged(answer)
             if window is not None:
                 answer = answer.within(window)
-            await self._run.tried(
-                partial(keep, self._venue, answer, fence=self._run.fence), begun=True
-            )
+            kept = partial(keep, self._venue, answer, fence=self._run.fence, alone=self._is_alone)
+            await self._run.tried(kept, begun=True)
         except NotServed as older:
             return older
         except Exception as error:
             self._run.halt(error)
             raise
         return answer
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether no other page is on its way that could be written together with this one.
+
+        Not of short fills: there may be hundreds at a time, and a write each would be too many.
+        """
+        return not self._unanswered and self._asked_for >= FEWEST
 
     async def _move_cursor(self) -> None:
         """Over every finished page at the head of the line, and what was finished ahead."""

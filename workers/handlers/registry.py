@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from collector.errors import NeedsOperator
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from collector.jobs.cursor import CursorShape
     from workers.job_run import JobRun
@@ -54,6 +54,22 @@ class Handler(Protocol):
     """
 
     async def __call__(self, run: JobRun) -> Outcome: ...
+
+
+class MadeLate:
+    """A handler that is made when its first job runs."""
+
+    def __init__(self, make: Callable[[], Handler]) -> None:
+        self._make = make
+        self._handler: Handler | None = None
+
+    def made(self) -> Handler:
+        if self._handler is None:
+            self._handler = self._make()
+        return self._handler
+
+    async def __call__(self, run: JobRun) -> Outcome:
+        return await self.made()(run)
 
 
 class HandlerRegistry:

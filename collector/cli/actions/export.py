@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import pyarrow as pa
@@ -14,10 +12,11 @@ import pyarrow.parquet
 
 from collector.cli.output import Output
 from collector.errors import StoreError
+from collector.operations.exports.whole_file import ExportedFile, replacing
 from collector.progress import late_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from collector.cli.actions.rows import Rows
@@ -36,37 +35,43 @@ def export(rows: Rows, form: Form, out: Path, force: bool) -> Output:
         raise StoreError(f"{out} is there already: choose another name, or use --force")
     with replacing(out) as sink:
         count = write(rows, form, sink)
-    seconds, size = time.monotonic() - began, out.stat().st_size
-    facts = {"out": str(out), "format": form, "rows": count, "bytes": size}
-    message = f"{count:,} {rows.noun} in {out} ({size / 1e6:,.1f} MB, {seconds:.1f} s)"
+    return _written(ExportedFile(out, count), form, rows.noun, time.monotonic() - began)
+
+
+def export_to(
+    program: str, rows: Rows, written: Callable[[Iterator[pa.RecordBatch]], ExportedFile]
+) -> Output:
+    """Writes a file as another program makes it; `written` does that from the batches."""
+    began = time.monotonic()
+    with rows.range.all() as (_, batches):
+        made = written(_watched(rows, batches))
+    return _written(made, program, rows.noun, time.monotonic() - began)
+
+
+def _written(made: ExportedFile, form: str, noun: str, seconds: float) -> Output:
+    size = made.path.stat().st_size
+    facts = {"out": str(made.path), "format": form, "rows": made.rows, "bytes": size}
+    message = f"{made.rows:,} {noun} in {made.path} ({size / 1e6:,.1f} MB, {seconds:.1f} s)"
     return Output(facts, message)
-
-
-@contextmanager
-def replacing(out: Path) -> Iterator[BinaryIO]:
-    """A file that gets the name `out` when the block ends well, and is removed otherwise."""
-    draft = out.with_name(f".{out.name}.{os.getpid()}.new")
-    try:
-        with draft.open("wb") as sink:
-            yield sink
-        draft.replace(out)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def write(rows: Rows, form: Form, sink: BinaryIO) -> int:
     """Writes every batch as it comes; returns how many rows."""
     count = 0
-    with ExitStack() as stack:
-        schema, batches = stack.enter_context(rows.range.all())
-        writer = stack.enter_context(_writer(form, schema, sink))
-        progress = stack.enter_context(late_progress(rows.steps, rows.step))
-        for batch in batches:
+    with rows.range.all() as (schema, batches), _writer(form, schema, sink) as writer:
+        for batch in _watched(rows, batches):
             writer.write_batch(batch)
             count += len(batch)
+    return count
+
+
+def _watched(rows: Rows, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches, with a progress bar when they take long."""
+    with late_progress(rows.steps, rows.step) as progress:
+        for batch in batches:
+            yield batch
             if len(batch):
                 progress(rows.steps_to(batch))
-    return count
 
 
 def _writer(form: Form, schema: pa.Schema, sink: BinaryIO) -> Any:

@@ -22,7 +22,7 @@ async def checked(settings: Settings) -> Output:
     section = settings.fxcm or FxcmSettings()
     url = settings.exchange_urls.get(EXCHANGE_ID) or section.url
     report = await check(os.environ, settings.home / "fxcm", url=url)
-    account = _account(section, settings)
+    account = section.lacks(settings.home)
     found = asdict(report)
     facts = {
         "ok": report.ok and account is None,
@@ -40,17 +40,6 @@ async def checked(settings: Settings) -> Output:
     ]
     failure = _failure(report, account)
     return Output(facts, table(("", ""), rows), failures=[] if failure is None else [failure])
-
-
-def _account(section: FxcmSettings, settings: Settings) -> str | None:
-    """What the settings lack for a login; None when nothing is."""
-    if not section.user:
-        return "no user is set: fxcm.user or COLLECTOR_FXCM__USER"
-    try:
-        section.password(settings.home)
-    except ConfigError as error:
-        return str(error)
-    return None
 
 
 def _failure(report: FxcmReport, account: str | None) -> CollectorError | None:

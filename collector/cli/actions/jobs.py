@@ -12,9 +12,10 @@ from collector.cli.actions.named_job import job_ids
 from collector.cli.actions.new_job import Wanted, request_of, unknown_markets
 from collector.cli.database import fleet_of
 from collector.cli.failures import UsageMistake
-from collector.cli.job_words import job_words, reason_words, state_words, whose
-from collector.cli.moments import shown_age, shown_moment, shown_span
+from collector.cli.job_words import job_words, state_words, whose
+from collector.cli.moments import shown_age, shown_moment
 from collector.cli.output import Output, table
+from collector.durations import shown_span
 from collector.errors import CollectorError
 from collector.jobs.list_filters import STATE_WORDS
 from collector.operations.new_job import known_type
@@ -140,7 +141,7 @@ def _row(job: Shown, now_ms: int) -> tuple[Any, ...]:
         state_words(job),
         shown_moment(_reached_ms(job), seconds=False) if job["symbol"] else "-",
         shown_age(job["next_run_at"], now_ms) if waits else "-",
-        reason_words(job),
+        job["reason"],
     )
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 
 from collector import logs
-from collector.cli.actions.export import replacing
 from collector.cli.failures import UsageMistake
 from collector.cli.moments import shown_moment
 from collector.cli.output import Output, table
+from collector.operations.exports.whole_file import replacing
 from collector.operations.lake import missing, resampled, validated
 from collector.progress import late_progress
 from collector.reports.file_check import damages

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,8 @@ from collector.cli.connector_words import budget_words
 from collector.cli.database import fleet_of
 from collector.cli.failures import UsageMistake
 from collector.cli.job_words import state_words
-from collector.cli.moments import shown_span
 from collector.cli.output import Output, table
+from collector.durations import shown_span
 from collector.operations.connectors import check_exchange
 from collector.operations.market_names import check_timeframe
 from collector.operations.meant_symbol import is_pattern
@@ -91,18 +92,20 @@ def cost_lines(exchange_id: str, cost: Shown) -> list[str]:
     """How many, what they cost once, and what they cost from then on."""
     symbols = cost["symbols"]
     named = ", ".join(symbols[:SYMBOLS_NAMED]) + (", ..." if len(symbols) > SYMBOLS_NAMED else "")
-    history = (
-        f"history: {cost['bars']:,} bars at most, {cost['requests']:,} requests, "
-        f"{shown_span(cost['seconds'] * 1000)} or more at this budget"
-    )
+    ahead = round(cost["seconds_ahead"])
     lines = [
         f"{exchange_id}: {len(symbols):,} markets ({named})",
-        f"{cost['series']:,} series, {cost['series_new']:,} of them new",
-        history,
-        f"afterwards: {cost['requests_per_day']:,} requests a day",
+        f"{cost['series']:,} series, {cost['existing']:,} of them are there already",
+        f"history: {cost['bars']:,} bars at most, {cost['requests']:,} requests, "
+        f"{shown_span(math.ceil(cost['seconds']) * 1000)} or more at this budget",
+        f"afterwards: {cost['requests_per_day']:,} requests a day, "
+        f"{cost['share_per_day']:.1%} of the budget",
     ]
-    if cost["assumed"]:
-        lines.append(f"{cost['assumed']:,} series tell no listing: counted from 2017 on")
+    if cost["unknown"]:
+        words = "series whose first bar is not known: their history is not in these figures"
+        lines.append(f"{cost['unknown']:,} {words}")
+    if ahead:
+        lines.append(f"backfills that are under way need {shown_span(ahead * 1000)} before that")
     return lines
 
 

@@ -6,6 +6,7 @@ import random
 from typing import TYPE_CHECKING
 
 from collector.cli.database import keep_quiet
+from collector.cli.demo_settings import demo_home
 from collector.clock import SystemClock
 from collector.mongo.home import announced_dashboard
 from collector.tui.app import Viewer
@@ -29,9 +30,15 @@ def view(asked: Asked, every: float, mode: str) -> None:
 
 
 def api_url(settings: Settings) -> str:
-    """What was configured, else the API that `collector up` started, else where one listens."""
+    """What was configured, else the API that `collector up` started, else where one listens.
+
+    Of two in a home the real one goes before the demo.
+    """
     if settings.url:
         return settings.url
+    for home in (settings.home, demo_home(settings.home)):
+        if (announced := announced_dashboard(home)) is not None:
+            return announced
     server = settings.server
     host = f"[{server.host}]" if ":" in server.host else server.host
-    return announced_dashboard(settings.home) or f"http://{host}:{server.port}"
+    return f"http://{host}:{server.port}"

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ccxt.base import errors as ccxt
@@ -112,8 +113,12 @@ def retry_after_ms(reply: Reply, clock: Clock) -> int | None:
     return max(0, until - (clock.wall_ms() if now is None else now))
 
 
+@lru_cache(maxsize=16)
 def http_date_ms(text: str) -> int | None:
-    """A date as HTTP writes it, in epoch milliseconds; None when it is not one."""
+    """A date as HTTP writes it, in epoch milliseconds; None when it is not one.
+
+    It is to the second: answers that come together have the same.
+    """
     try:
         date = parsedate_to_datetime(text)
     except (ValueError, IndexError, TypeError):

@@ -22,7 +22,7 @@ from collector.exchanges.ccxt.columns import Columns, decode, learn, of_one_leng
 from collector.exchanges.ccxt.contract_volume import bars_in_base, batch_in_base, trade_in_base
 from collector.exchanges.ccxt.empty import at
 from collector.exchanges.ccxt.errors import ban_rule, sorted_error
-from collector.exchanges.ccxt.session import open_session, tls_context
+from collector.exchanges.ccxt.session import open_session, tls_of
 from collector.exchanges.ccxt.trade_digits import TradeDigits
 from collector.exchanges.ccxt.unread import Places, unread
 from collector.exchanges.ccxt.visit import Errand, Grant, current_errand, current_visit
@@ -244,7 +244,7 @@ class RequestHook(BaseExchange):  # type: ignore[misc] # ccxt has no types
 
     def open(self, lazy: bool = False) -> None:
         if self.ssl_context is None:
-            self.ssl_context = tls_context(self.cafile)
+            self.ssl_context = tls_of(self.desk.address, self.cafile)
         # ccxt finds its event loop, and then must not make a session of its own.
         self.own_session = False
         super().open(lazy)

@@ -45,16 +45,24 @@ class ConnectionLost(aiohttp.ClientConnectionError):
     """The connection broke before an answer. Unlike its cause, aiohttp does not resend on it."""
 
 
+def tls_of(address: str | None, authorities: str) -> ssl.SSLContext | bool:
+    """How connections are encrypted: trusting the authorities in a file.
+
+    Where all requests go to an `address` without TLS, as any other is refused, aiohttp's own.
+    """
+    return True if address and address.startswith("http://") else _tls_context(authorities)
+
+
 @cache
-def tls_context(authorities: str) -> ssl.SSLContext:
-    """Trusts the authorities in a file. One for all exchanges: reading them takes 25 ms."""
+def _tls_context(authorities: str) -> ssl.SSLContext:
+    """One for all exchanges: reading them takes 25 ms."""
     return ssl.create_default_context(cafile=authorities)
 
 
 class PunctualConnector(aiohttp.TCPConnector):
     """Hands out a connection to requests that may leave at this moment."""
 
-    def __init__(self, tls: ssl.SSLContext, clock: Clock) -> None:
+    def __init__(self, tls: ssl.SSLContext | bool, clock: Clock) -> None:
         # No limit on connections: a request that waits for one would leave long after its token.
         super().__init__(ssl=tls, limit=0)
         self._own_clock = clock
@@ -74,7 +82,7 @@ class PunctualConnector(aiohttp.TCPConnector):
 
 
 def open_session(
-    tls: ssl.SSLContext, address: str | None, clock: Clock, timeout_s: float
+    tls: ssl.SSLContext | bool, address: str | None, clock: Clock, timeout_s: float
 ) -> aiohttp.ClientSession:
     """A session for one exchange. With an `address`, requests to anywhere else are refused."""
     connector = PunctualConnector(tls, clock)

@@ -15,15 +15,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import orjson
 
 from collector.errors import ExchangeUnavailable
 from collector.exchanges.ccxt.empty import at
+from collector.exchanges.ccxt.number_table import number_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from collector.exchanges.ccxt.visit import Visit
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 Path = tuple[str, ...]
 
-_IN_NUMBERS = b"0123456789.+-eE"
-_AROUND_NUMBERS = b'[]"'
 _DEEPEST = 4
 
 
@@ -89,7 +88,7 @@ def unread(
     if not 0 <= start < end:
         return None, None
     body = text[start + 1 : end + 1].encode()
-    cells = _cells(body)
+    cells = number_table(body)
     if cells is None:
         return None, None
     shell = parse_json(text[: start + 1] + text[end + 1 :])
@@ -100,27 +99,6 @@ def unread(
         return page, page
     at(shell, path[:-1])[path[-1]] = page
     return shell, page
-
-
-def _cells(body: bytes) -> NDArray[np.float64] | None:
-    """The numbers of `[...],[...]`, a line for each row; None when rows are not all alike."""
-    marks = body.translate(None, _IN_NUMBERS)
-    row = marks[: marks.find(b"]") + 1]
-    rows, width = marks.count(b"["), row.count(b",") + 1
-    # Text in quotes has to be a number: a comma in it would leave a quote without its pair.
-    if row.replace(b'""', b"").replace(b" ", b"") != b"[" + b"," * (width - 1) + b"]":
-        return None
-    separator = b", " if marks[len(row) : len(row) + 2] == b", " else b","
-    if marks != separator.join([row] * rows):
-        return None
-    try:
-        numbers = orjson.loads(b"[%b]" % body.translate(None, _AROUND_NUMBERS))
-        cells = np.fromiter(numbers, dtype=np.float64, count=len(numbers))
-    except (ValueError, TypeError, OverflowError):
-        return None
-    if len(cells) != rows * width or not np.isfinite(cells).all():
-        return None
-    return cells.reshape(rows, width)
 
 
 def _path_to(json: Any, picked: Any, depth: int = 0) -> Path | None:

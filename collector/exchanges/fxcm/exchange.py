@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from collector.clock import Clock
     from collector.exchanges.fxcm.bars import BidAskBars
     from collector.exchanges.fxcm.open_session import OpenSession
+    from collector.exchanges.fxcm.turns import Turns
     from collector.exchanges.fxcm.wire import Offer
     from collector.exchanges.port import Health, Permit, TradePage
     from collector.exchanges.ticks import TickRequest, TickSource
@@ -45,13 +45,18 @@ class FxcmExchange:
     id = EXCHANGE_ID
 
     def __init__(
-        self, session: OpenSession, permit: Permit, calendar: Calendar, clock: Clock
+        self,
+        session: OpenSession,
+        permit: Permit,
+        calendar: Calendar,
+        clock: Clock,
+        turns: Turns,
     ) -> None:
         self._session = session
         self._permit = permit
         self._calendar = calendar
         self._clock = clock
-        self._turn = asyncio.Lock()
+        self._turns = turns
         self._symbols: frozenset[str] | None = None
         self._probes: dict[tuple[str, str, int, int, bool], int | None] = {}
 
@@ -155,10 +160,11 @@ class FxcmExchange:
         name = window.sdk_name
         # A page of months ends centuries from now; a day is for clocks that differ.
         to_ms = max(window.from_ms, min(window.to_ms, self._clock.wall_ms() + DAY_MS))
-        async with self._turn:
+        key = str(HistoryTarget.of(symbol, name))
+        async with self._turns.turn(key):
             self._session.refuse_while_paused()
             client = await self._session.client()
-            call = Call(self.id, "history", key=str(HistoryTarget.of(symbol, name)))
+            call = Call(self.id, "history", key=key)
             await self._permit.before(call)
             began = self._clock.monotonic()
             try:

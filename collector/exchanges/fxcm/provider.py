@@ -52,20 +52,23 @@ class FxcmProvider:
     def open(self, exchange_id: str, permit: Permit, access: Access) -> Exchange:
         from collector.exchanges.fxcm.account import account_of, settings_of
         from collector.exchanges.fxcm.exchange import FxcmExchange
+        from collector.exchanges.fxcm.limits import spacing
         from collector.exchanges.fxcm.open_session import OpenSession
+        from collector.exchanges.fxcm.turns import Turns
 
         if access.session is None:
             raise SessionNotHeld("fxcm is opened by the worker that holds its session alone")
-        calendar = self.calendar(exchange_id, "")
+        calendar, stream = self.calendar(exchange_id, ""), settings_of(access).stream
         session = OpenSession(
             access.session,
             access,
             partial(account_of, access),
             calendar,
             timeouts=self._timeouts,
-            backoff=settings_of(access).stream.backoff,
+            backoff=stream.backoff,
         )
-        return FxcmExchange(session, permit, calendar, access.clock)
+        turns = Turns(spacing(stream.quota).first)
+        return FxcmExchange(session, permit, calendar, access.clock, turns)
 
 
 PROVIDER = FxcmProvider()

@@ -175,6 +175,16 @@ class FxcmSettings(BaseModel):
         """The account's password. ConfigError when its reference leads nowhere."""
         return resolve(self.password_ref, home, os.environ).rstrip("\r\n")
 
+    def lacks(self, home: Path) -> str | None:
+        """What is missing for a login; None when nothing is."""
+        if not self.user:
+            return "no user is set: fxcm.user or COLLECTOR_FXCM__USER"
+        try:
+            self.password(home)
+        except ConfigError as error:
+            return str(error)
+        return None
+
 
 def _override(given: CalendarOverride) -> Override:
     return Override(given.start, given.end, given.open)

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from collector.exchanges.quirks.spacing import Spacing
 
 
+_BARS = ("kline", "candle", "ohlc")
+"""What endpoints of bars are called."""
+
+
 @dataclass(frozen=True, slots=True)
 class VenueWindow:
     """A limit as the venue states it: at most `limit` of `unit` in any `period_ms`."""
@@ -165,6 +169,11 @@ class Quirks:
         """What the venue counts for a request of `limit` rows from `endpoint`."""
         cost = self.weights.get(endpoint) or self.weights.get(endpoint.partition(" ")[0])
         return 1 if cost is None else cost.of(limit)
+
+    def weight_of_bars(self, limit: int) -> int:
+        """What the venue counts for a page of `limit` bars, at most, as far as it is on record."""
+        named = (name for name in self.weights if any(word in name.lower() for word in _BARS))
+        return max((self.weight(name, limit) for name in named), default=1)
 
     def weight_of_cost(self, cost: float) -> int:
         """What a request weighs that ccxt charges `cost` for, where `cost_ms` is given."""

@@ -38,6 +38,7 @@ class LocalRows:
     """Rows of a stretch of the lake."""
 
     stretch: CandleStretch | TradeStretch
+    symbol: str
     schema: pa.Schema
 
     @property
@@ -72,11 +73,11 @@ class LocalFiles:
 
     def candles(self, asked: CandlesAsked) -> RowRange:
         stretch = candle_stretch(Store(self.settings.data_root), asked)
-        return LocalRows(stretch, stretch.reader.schema)
+        return LocalRows(stretch, stretch.reader.series.symbol, stretch.reader.schema)
 
     def trades(self, asked: TradesAsked) -> RowRange:
         stretch = trade_stretch(storage_at(self.settings.data_root), asked)
-        return LocalRows(stretch, TRADE_SCHEMA)
+        return LocalRows(stretch, stretch.symbol, TRADE_SCHEMA)
 
     def quarantine(
         self,

@@ -31,6 +31,7 @@ class RemoteRows:
     address: ApiAddress
     path: str
     asked: Mapping[str, str]
+    symbol: str
     from_ms: int
     to_ms: int
 
@@ -133,6 +134,7 @@ class RemoteFiles:
         try:
             with self.address.rows(path, look) as (_, headers):
                 stored = [headers.get("x-stored-from"), headers.get("x-stored-to")]
+                symbol = unquote(headers.get("x-symbol", asked["symbol"]))
                 why = unquote(headers.get("x-nothing-stored", "nothing is stored"))
         except InvalidInput as error:
             if error.code in ("unknown_symbol", "unknown_exchange"):
@@ -142,7 +144,8 @@ class RemoteFiles:
             raise NotFound(why)
         first, last = (int(str(each)) for each in stored)
         from_ms, to_ms = int(asked.get("start", first)), int(asked.get("end", last))
-        return RemoteRows(self.address, path, asked, max(from_ms, first), min(to_ms, last))
+        whole = max(from_ms, first), min(to_ms, last)
+        return RemoteRows(self.address, path, asked, symbol, *whole)
 
     def _got(self, path: str, given: Mapping[str, object]) -> Shown:
         answer: Shown = self.address.get(path, _text(given))

@@ -43,6 +43,7 @@ def shown_connector(connector: Connector, now_ms: int) -> dict[str, Any]:
         "rate_limit_window_start": document.get("rate_limit_window_start") or 0,
         "rate_limit_reset_at": document.get("rate_limit_reset_at") or 0,
         "usage": _usage(connector, now_ms),
+        "budgets": _budgets(connector, now_ms),
         "reported_usage": document.get("reported_usage"),
         "paused_until": None if pause_over else paused_until,
         "blocked_until": blocked_until if blocked else None,
@@ -90,6 +91,17 @@ def _usage(connector: Connector, now_ms: int) -> list[dict[str, Any]]:
         }
         for window, counted in zip(connector.all_windows, connector.usages(now_ms), strict=True)
     ]
+
+
+def _budgets(connector: Connector, now_ms: int) -> list[dict[str, Any]]:
+    """The same with when it is free again, the fullest first: it is the one that limits."""
+    ends = [
+        max((at for at, _ in counted.drains), default=None) for counted in connector.usages(now_ms)
+    ]
+    found = [
+        {**used, "resets_at": at} for used, at in zip(_usage(connector, now_ms), ends, strict=True)
+    ]
+    return sorted(found, key=lambda each: -each["used"] / each["limit"])
 
 
 def _stop(connector: Connector, now_ms: int) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ from collector.jobs import types
 from collector.jobs.cursor import Cursor
 from collector.jobs.earlier import requested_since
 from collector.jobs.network import network_of
+from collector.operations.job_words import advice_words, reason_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +39,8 @@ def shown_job(job: Job) -> dict[str, Any]:
         "fence": job.fence,
         "waiting_for": document.get("waiting_for"),
         "progress": document.get("progress"),
+        "reason": reason_words(job) or None,
+        "advice": advice_words(job),
         "requested_since": requested_since(job),
         "created_at": document["created_at"],
         "updated_at": document["updated_at"],

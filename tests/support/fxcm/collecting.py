@@ -29,7 +29,7 @@ from collector.store.store import Store
 from tests.support.fxcm.fxcorepy import truth
 from tests.support.fxcm.living import gone
 from tests.support.until import until, until_job
-from workers.main import all_handlers
+from workers.all_handlers import all_handlers
 from workers.runtime import Worker, WorkerConfig
 from workers.session_keeper import SessionKeeper
 from workers.venues import Venues
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from tests.support.fxcm.server import FakeServer
 
 USER = "trader"
-TERMS = SessionTerms(ttl_ms=3_000, logout_ms=500)
+TERMS = SessionTerms(ttl_ms=15_000, logout_ms=500)
+SHORT_TERMS = SessionTerms(ttl_ms=3_000, logout_ms=500)
+"""For tests that wait until it has passed: a busy machine may be late with a renewal."""
 FIRST_MS = 1_709_251_200_000  # 2024-03-01: ten days before clocks change in New York
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -113,7 +115,7 @@ class FxcmCollecting:
         cursor = Cursor(since_ms=from_ms, until_ms=to_ms)
         return await self.job("ohlcv_backfill", *subject, cursor=cursor)
 
-    async def until(self, job: Job, satisfied: Callable[[Job], bool], seconds: float = 60) -> Job:
+    async def until(self, job: Job, satisfied: Callable[[Job], bool], seconds: float = 120) -> Job:
         return await until_job(self.queue, job, satisfied, seconds)
 
     async def session(self) -> ShownSession:
@@ -122,7 +124,7 @@ class FxcmCollecting:
         assert shown is not None
         return shown
 
-    async def until_state(self, state: str, seconds: float = 60) -> ShownSession:
+    async def until_state(self, state: str, seconds: float = 120) -> ShownSession:
         async def reached() -> ShownSession | None:
             found = await self.session()
             return found if found.state == state else None
@@ -173,7 +175,7 @@ class FxcmCollecting:
                     yield worker
                 finally:
                     worker.drain()
-                    await asyncio.wait_for(running, 30)
+                    await asyncio.wait_for(running, 120)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 
-_PATIENCE_SECONDS = 60
+_PATIENCE_SECONDS = 120
 
 
 async def gone(pid: int) -> None:

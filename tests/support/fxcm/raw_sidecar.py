@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LEASE_MS = 60_000
-_PATIENCE_SECONDS = 60
+_PATIENCE_SECONDS = 120
 
 
 class RawSidecar:

@@ -32,6 +32,7 @@ _PINS = (f"forexconnect=={VERSION}", "numpy==1.21.6", "pandas==1.3.5")
 _WHEEL = f"forexconnect-{VERSION}-cp37-cp37m-manylinux1_x86_64.whl"
 _SHA256 = "94e659fbd898e2b1e21625f027ade9958d0def04488b2673d83cc07779d8a456"
 _STAND_IN = Path(__file__).with_name("fxcorepy")
+_NO_PANDAS = Path(__file__).with_name("pandas_stand_in.py")
 _PATIENCE_SECONDS = 500
 
 
@@ -45,6 +46,7 @@ def fake_python(folder: Path, python: Path | None = None) -> Path:
         _unpack(_wheel(), site)
         lib = site / "forexconnect" / "lib"
         (lib / "fxcorepy").symlink_to(_STAND_IN, target_is_directory=True)
+        (site / "pandas.py").symlink_to(_NO_PANDAS)
     runner = folder / "python"
     command = (
         f"PYTHONPATH={shlex.quote(str(site))} exec {shlex.quote(str(python or sys.executable))}"

@@ -183,7 +183,7 @@ class FakeServer:
     def count(self, what: str) -> int:
         return sum(entry.what == what for entry in self.journal)
 
-    async def seen(self, what: str, count: int = 1, seconds: float = 60) -> Entry:
+    async def seen(self, what: str, count: int = 1, seconds: float = 120) -> Entry:
         """The `count`-th entry of a kind, as soon as it is there."""
         async with asyncio.timeout(seconds), self._grown:
             await self._grown.wait_for(lambda: self.count(what) >= count)

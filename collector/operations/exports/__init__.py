@@ -1,0 +1,1 @@
+"""Bars as files that other programs read as their own, one file a program."""

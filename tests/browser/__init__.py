@@ -1,0 +1,1 @@
+"""The dashboard in a real Chromium, against real processes."""
