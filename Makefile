@@ -6,7 +6,7 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header \
 	--no-annotate --no-emit-index-url --no-emit-find-links
 
-.PHONY: install run test acceptance check docs bench chaos format lock image clean
+.PHONY: install run test acceptance check docs bench screenshots chaos format lock image clean
 
 install: $(READY)
 
@@ -25,10 +25,10 @@ test acceptance chaos: export PYTHONDONTWRITEBYTECODE :=
 test: install  ## what a developer runs all day
 	$(BIN)/python -m pytest --numprocesses 3 --dist worksteal
 
-acceptance: install  ## the long proof: real processes, kill -9, outages
-	$(BIN)/python -m pytest tests/acceptance --timeout 600
+acceptance: install  ## the long proof: real processes, kill -9, outages, a real browser
+	$(BIN)/python -m pytest tests/acceptance tests/browser --timeout 600
 
-check: install  ## format, lint, types, import rule, deployment files, documentation
+check: install  ## format, lint (Python, JavaScript), types, import rule, deployment files, documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -56,6 +56,9 @@ endif
 
 bench: install  ## ratios, printed; `make bench lake` for one of them; see tests/bench
 	$(BIN)/python -m tests.bench $(BENCHMARKS)
+
+screenshots: install  ## of every view, light and dark, desk and phone; needs Chromium
+	$(BIN)/python -m tests.browser.screenshots
 
 chaos: install  ## the fault suite at full length
 	COLLECTOR_CHAOS=long $(BIN)/python -m pytest tests/acceptance --timeout 3600

@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
-from api.schemas.fields import Moment, SearchText
+from api.schemas.fields import Moment
 from api.schemas.reports import SeriesAsked
 from collector.durations import DAY_MS
 from collector.errors import InvalidInput
@@ -17,7 +17,6 @@ MOST_DAYS = 400
 class DaysAsked(SeriesAsked):
     """Which series and which days; the last 90 by default."""
 
-    search: SearchText = Field(default="", description="Letters of the symbol; `btcusdt` is fine")
     start: Moment | None = Field(default=None, description="The first day, in UTC")
     end: Moment | None = Field(default=None, description="Up to this day; default: today and it")
 

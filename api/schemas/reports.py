@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from api.schemas.fields import ExchangeId, QueryFields, Symbol, TimeframeName, View
+from api.schemas.fields import ExchangeId, QueryFields, SearchText, Symbol, TimeframeName, View
 from collector.operations.series_reports import SeriesFilter
 
 
@@ -15,6 +15,7 @@ class SeriesAsked(QueryFields):
     exchange_id: ExchangeId | None = None
     symbol: Symbol | None = None
     timeframe: TimeframeName | None = None
+    search: SearchText = Field(default="", description="Letters of the symbol; `btcusdt` is fine")
     limit: int = Field(default=20, ge=1, le=100, description="How many series at most")
     cursor: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$")] | None = Field(
         default=None, description="`next_cursor` of the page before"

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import InvalidInput
+from collector.market.letters import fits
 from collector.market.series import Series
 from collector.market.timeframe import Timeframe
 from collector.operations.connectors import check_exchange
@@ -42,6 +43,8 @@ class SeriesFilter:
     exchange_id: str | None = None
     symbol: str | None = None
     timeframe: str | None = None
+    search: str = ""
+    """Letters of the symbol."""
     limit: int = 20
     cursor: str | None = None
 
@@ -152,7 +155,11 @@ def _meant(store: Store, asked: SeriesFilter) -> list[Series]:
     everything, symbol = store.series(asked.exchange_id), asked.symbol
     if symbol is not None:
         symbol = meant(symbol, {each.symbol for each in everything}, "the lake")
-    stored = [each for each in everything if symbol is None or each.symbol == symbol]
+    stored = [
+        each
+        for each in everything
+        if (symbol is None or each.symbol == symbol) and fits(asked.search, each.symbol)
+    ]
     if asked.timeframe is None:
         return sorted(stored, key=key_of)
     wanted = Timeframe.parse(asked.timeframe)

@@ -92,6 +92,8 @@ class _Rung:
         return Graded(longer, self._newest(bars.take(slice(first, end)), longer))
 
     def _newest(self, bars: Graded, longer: CandleBatch) -> Ver:
+        if (bars.ver == 1).all():
+            return np.ones(len(longer), dtype=np.int32)  # Hardly a bar is ever corrected.
         if not self.target.is_uniform:
             return newest_of(bars.ver, bars.batch.ts, longer.ts)
         newest = np.empty(len(longer), dtype=np.int32)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from collector.market.timeframe import Timeframe
 
-_BLOCK = 16_384
+_BLOCK = 8_192
 """Windows aggregated at a time: their bars stay in the cache while every stride passes over them.
 A year of 1m to 5m, 15m and 1h is 1.5x as fast as with strides over whole columns."""
 
@@ -89,23 +89,45 @@ def _aggregate(whole: CandleBatch, bars: int, step_ms: int) -> CandleBatch:
     reduce_windows(np.add, whole.v, bars, v)
     reduce_windows(np.add, whole.t, bars, t)
     ts = np.arange(whole.ts[0], whole.ts[-1] + 1, bars * step_ms)
-    extra = extra_of_windows(whole, np.arange(0, len(whole), bars))
+    extra = extra_of_windows(whole, np.arange(0, len(whole), bars)) if whole.extra else {}
     return CandleBatch(ts, o, h, low, c, v, t, np.zeros(windows, dtype=np.int8), extra)
 
 
 def reduce_windows(
     operation: np.ufunc, column: NDArray[Any], bars: int, totals: NDArray[Any]
 ) -> None:
-    """Every window's total. Long strides over the column beat short loops over the windows."""
+    """Every window's total. Long strides over the column beat short loops over the windows.
+
+    Sums are added up from the first bar to the last, so that they are the same to the last bit.
+    """
     if bars == 1:
         totals[:] = column
         return
+    in_any_order = operation in (np.maximum, np.minimum)
+    pairs = np.empty(_BLOCK * bars if in_any_order else 0, dtype=column.dtype)
     for start in range(0, len(totals), _BLOCK):
         total = totals[start : start + _BLOCK]
         block = column[start * bars : (start + _BLOCK) * bars]
-        operation(block[::bars], block[1::bars], out=total)
-        for at in range(2, bars):
-            operation(total, block[at::bars], out=total)
+        if in_any_order:
+            parts = _by_pairs(operation, block, bars, pairs)
+        else:
+            parts = [block[at::bars] for at in range(bars)]
+        first, *others = parts
+        for part in others:
+            first = operation(first, part, out=total)
+        if not others:
+            total[:] = first
+
+
+def _by_pairs(
+    operation: np.ufunc, block: NDArray[Any], bars: int, pairs: NDArray[Any]
+) -> list[NDArray[Any]]:
+    """Parts of every window that make its total: neighbours first, without a stride, which is many
+    times as fast.
+    """
+    paired = operation(block[:-1], block[1:], out=pairs[: len(block) - 1])
+    parts = [paired[at::bars] for at in range(0, bars - 1, 2)]
+    return [*parts, block[bars - 1 :: bars]] if bars % 2 else parts
 
 
 def _mend(longer: CandleBatch, whole: CandleBatch, bars: int) -> None:

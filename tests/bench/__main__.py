@@ -22,6 +22,7 @@ from tests.bench import (
     backfill,
     bad_answers,
     baseline,
+    dashboard,
     exports,
     fxcm,
     help,
@@ -65,6 +66,7 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[list[Figure]]]] = {
     "fxcm": fxcm.run,
     "streams": streams.run,
     "publication": publication.run,
+    "dashboard": dashboard.run,
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,30 +12,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.async_api import async_playwright
 
+from tests.support.chromium import FLAGS, chromium_binary
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from playwright.async_api import Browser, ConsoleMessage, Page
 
-NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 DESK, PHONE = (1440, 900), (390, 844)
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 """Bounds a hang. No test waits for so long on any machine that works."""
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text("utf-8")
 
 
 def chromium_path() -> str:
     """Where Chromium is. Without one a test is skipped loudly, and in CI it fails."""
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    found = chromium_binary()
     if found is not None:
         return found
     words = "no Chromium is installed: THE DASHBOARD IS NOT TESTED (apt-get install chromium)"

@@ -119,8 +119,8 @@ async def test_moments_are_local_and_have_utc_beside_them(visit: Visit) -> None:
 
 async def test_live_updates_move_nothing(visit: Visit) -> None:
     page = await visit.open("/")
-    await page.wait_for_selector(".connection.live")
-    await page.wait_for_selector(".cards .card")
+    for shown in (".connection.live", ".cards .card .share-bar", ".headline", "table tbody tr"):
+        await page.wait_for_selector(shown)
     await page.evaluate(
         """() => {
             window.shifts = 0;

@@ -15,7 +15,7 @@ from tests.support.local_api import fresh_database
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.async_api import Browser
+    from playwright.async_api import Browser, Page
 
     from tests.browser.chromium import Visit
     from tests.browser.stage import Stage
@@ -124,26 +124,23 @@ async def test_a_fresh_system_says_what_to_do_first(
             page = await visit.open()
             await expect(page.get_by_text("Nothing is collected yet")).to_be_visible()
             await expect(page.get_by_text("All is well")).to_be_visible()
-            for path, words in (
-                ("/jobs", "There are no jobs yet"),
-                ("/chart", "No bars are stored yet"),
-                ("/quality", "No stored series fits"),
-                ("/quality?show=missing", "No stored series fits"),
-                ("/quality?show=quarantine", "No row was refused"),
-                ("/prices", "No price stream is running"),
+            for link, words in (
+                ("Jobs", "There are no jobs yet"),
+                ("Chart", "No bars are stored yet"),
+                ("Prices", "No price stream is running"),
+                ("Quality", "No stored series fits"),
+                ("Missing ranges", "No stored series fits"),
+                ("Quarantine", "No row was refused"),
+                ("Overview", "Nothing is collected yet"),
             ):
-                await visit.open(path)
+                await page.get_by_role("link", name=link, exact=True).click()
                 await expect(page.get_by_text(words)).to_be_visible()
-            await visit.open("/")
             await page.get_by_role("link", name="Add a series").click()
             await _first_series(page)
 
 
-async def _first_series(page: object) -> None:
+async def _first_series(page: Page) -> None:
     """Connects the first exchange from nothing."""
-    from playwright.async_api import Page
-
-    assert isinstance(page, Page)
     await page.get_by_label("Exchange").select_option("simulated")
     await page.get_by_role("button", name="Connect simulated").click()
     await expect(page.get_by_text("simulated is connected.")).to_be_visible()

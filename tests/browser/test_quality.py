@@ -71,9 +71,9 @@ async def test_refused_rows_are_shown_as_they_came(visit: Visit) -> None:
 
 
 async def test_stored_bars_are_checked_on_demand(visit: Visit) -> None:
-    page = await visit.open("/quality?show=validation&exchange_id=simulated&timeframe=1m")
+    page = await visit.open("/quality?show=validation&search=sol")
     await expect(page.get_by_text("Not checked yet")).to_be_visible()
     await page.get_by_role("button", name="Check now").click()
     stored = page.get_by_role("region", name="Stored bars")
-    await expect(stored.locator("tbody tr").first).to_contain_text("/USDT 1m")
+    await expect(stored.locator("tbody tr").first).to_contain_text("SOL/USDT 1m")
     await expect(stored).to_contain_text("Checked")

@@ -12,7 +12,7 @@ from tests.browser.chromium import visiting
 from tests.browser.stage import api
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser
+    from playwright.async_api import Browser, Route
 
     from tests.browser.stage import Stage
 
@@ -54,10 +54,7 @@ async def test_a_view_that_cannot_be_loaded_says_so_and_can_be_tried_again(
         page = visit.page
         broken = True
 
-        async def answer(route: object) -> None:
-            from playwright.async_api import Route
-
-            assert isinstance(route, Route)
+        async def answer(route: Route) -> None:
             if broken:
                 body = '{"detail": "MongoDB cannot be reached", "code": "database_unavailable"}'
                 await route.fulfill(status=503, body=body, content_type="application/problem+json")

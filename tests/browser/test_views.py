@@ -11,6 +11,7 @@ from tests.browser.chromium import PHONE, visiting
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
+    from tests.browser.chromium import Visit
     from tests.browser.stage import Stage
 
 VIEWS = {
@@ -33,18 +34,21 @@ TOO_WIDE = """() => {
 }"""
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("name", VIEWS)
-async def test_a_view_is_whole_and_open_to_everyone(
-    browser: Browser, stage: Stage, name: str, dark: bool
+async def test_a_view_is_whole_and_open_to_everyone_light_and_dark(
+    visit: Visit, stage: Stage, name: str
 ) -> None:
     path, content = VIEWS[name]
-    async with visiting(browser, stage.url, dark=dark) as visit:
-        page = await visit.open(path.format(**stage.jobs))
-        await page.wait_for_selector(content)
-        await page.wait_for_selector(".connection.live")
+    page = await visit.open(path.format(**stage.jobs))
+    await page.wait_for_selector(content)
+    await page.wait_for_selector(".connection.live")
+    colours = []
+    for scheme in ("light", "dark"):
+        await page.emulate_media(color_scheme=scheme)
         found = await visit.violations()
-        assert not found, "\n".join(found)
+        assert not found, scheme + "\n".join(found)
+        colours.append(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert colours[0] != colours[1]
 
 
 @pytest.mark.parametrize("name", ["overview", "jobs", "chart", "quality", "prices", "add"])

@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import signal
-import socket
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,6 +26,7 @@ from collector.keys import Role
 from collector.mongo.client import Database
 from collector.operations.bulk_jobs import VERBS as BULK_VERBS
 from migrations import runner
+from tests.support.free_ports import free_port
 from tests.support.history_trades import added, sale
 from tests.support.local_api import serving
 from tests.support.mongo_profile import profiled
@@ -35,14 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 ROOT = Path(__file__).parents[2]
-
-
-def closed_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
 
 
 async def test_all_is_well(database: Database, tmp_path: Path) -> None:
@@ -95,7 +87,7 @@ async def test_without_mongodb_every_route_says_503_and_when_to_come_back(tmp_pa
         "/api/v1/trades": f"{exchange}&symbol=BTC/USDT",
     }
     async with (
-        Database(f"mongodb://127.0.0.1:{closed_port()}", "gone") as database,
+        Database(f"mongodb://127.0.0.1:{free_port()}", "gone") as database,
         serving(database, tmp_path, history=HistoryTerms(("ton",))) as client,
     ):
 

@@ -105,6 +105,8 @@ async def test_lists_come_in_pages_and_in_order(client: Client, url: str) -> Non
         if cursor is None:
             break
     assert found == ["BTC/USDT", "ETH/USDT", "SOL/USDT"]
+    some = (await client.get(url, params={"search": "ethusdt"})).body
+    assert [item["symbol"] for item in some["items"]] == ["ETH/USDT"]
     only = (await client.get(url, params={"exchange_id": "bybit"})).body
     assert [item["symbol"] for item in only["items"]] == ["SOL/USDT"]
 

@@ -136,7 +136,10 @@ async def test_a_taken_port_is_left_to_whoever_has_it(home: Path) -> None:
     async with await EmbeddedMongo.start(home, purpose="first") as first, documents(first.uri) as d:
         await d.insert_one({"_id": 1})
     with socket.socket() as stranger:
+        # Connections that have just ended do not hold the port.
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         stranger.bind(("127.0.0.1", first.port))
+        stranger.listen()
         async with await EmbeddedMongo.start(home, purpose="moved") as moved:
             assert moved.port != first.port
             async with documents(moved.uri) as read:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from pymongo import AsyncMongoClient
 
 from collector.cli.children import die_with_parent
 from collector.mongo.mongod_binary import find_mongod
+from tests.support.free_ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -54,7 +54,7 @@ async def guarded_mongo(folder: Path, user: str, password: str) -> AsyncIterator
     key = folder / "key"
     key.write_text("c29tZSBrZXkgb2YgdGhlIHNldA==\n")
     key.chmod(0o400)
-    mongo = GuardedMongo(_free_port(), user, password)
+    mongo = GuardedMongo(free_port(), user, password)
     async with _mongod(folder, mongo.port):
         await mongo.make_user()
     async with _mongod(folder, mongo.port, "--replSet", SET, "--keyFile", str(key)):
@@ -95,10 +95,3 @@ async def _listening(process: asyncio.subprocess.Process, port: int) -> None:
                 continue
             writer.close()
             return
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.errors import CollectorError
 from collector.store.bucket import ObjectBucket
+from tests.support.free_ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ def object_server(folder: Path) -> Iterator[str]:
     Needs KEYS in the environment.
     """
     for attempt in range(_ATTEMPTS):
-        ports = _free_ports(2 * len(_PORTS))
+        ports = free_ports(2 * len(_PORTS))
         with _running(folder / str(attempt), ports) as process:
             endpoint = f"http://127.0.0.1:{ports[0]}"
             if _ready(process, endpoint):
@@ -105,11 +105,3 @@ def _ready(process: subprocess.Popen[bytes], endpoint: str) -> bool:
         else:
             return True
     return False
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]

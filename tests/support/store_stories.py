@@ -47,6 +47,8 @@ class Death:
 
     after: int | None = None
     placed: set[str] = field(default_factory=set)
+    point: StorageFault | None = None
+    """Where it ended last. Files are written in threads, too, where hypothesis notes no events."""
 
     def __call__(self, point: StorageFault, path: str) -> None:
         if point is StorageFault.AFTER_RENAME:
@@ -54,7 +56,7 @@ class Death:
         if self.after is not None:
             self.after -= 1
             if self.after < 0:
-                event(f"died {point}")
+                self.point = point
                 raise Killed
 
 
@@ -155,6 +157,7 @@ class World:
         try:
             getattr(self, kind)(what)
         except Killed:
+            event(f"died {self.death.point}")
             self.restart()
         self.death.after = None
 

@@ -12,15 +12,18 @@ if TYPE_CHECKING:
     from collector.jobs.job import Job
     from collector.jobs.queue import JobQueue
 
-STEP_SECONDS = 0.01
+LEAST_STEP_SECONDS, LARGEST_STEP_SECONDS = 0.005, 0.05
 
 
 async def until(ask: Callable[[], Any], what: str = "it is so", seconds: float = 120) -> Any:
     """The first true result of a function or a coroutine. Fails naming what never came."""
+    step = LEAST_STEP_SECONDS
     try:
         async with asyncio.timeout(seconds):
             while not (answer := await _answer(ask)):
-                await asyncio.sleep(STEP_SECONDS)
+                await asyncio.sleep(step)
+                # What takes long is asked for less often: many of these ask a database.
+                step = min(1.2 * step, LARGEST_STEP_SECONDS)
     except TimeoutError:
         raise AssertionError(f"not within {seconds} s: {what}") from None
     return answer

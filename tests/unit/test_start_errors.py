@@ -25,7 +25,7 @@ MISTAKES = [
     ("COLLECTOR_MONGO_URL", "mongodb://127.0.0.1/", "COLLECTOR_MONGO_URI"),
 ]
 PROGRAMS: list[tuple[str, Callable[[], int]]] = [
-    ("api", api),
+    ("api --port 0", api),
     ("migrations up", migrations),
     ("collector up", lambda: run(["up", "--port", "0"])),
     ("collector status", lambda: run(["status"])),

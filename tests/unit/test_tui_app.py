@@ -29,8 +29,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 WIDTHS = (80, 140)
 
 
-def viewer(fleet: StillFleet, mode: str = "1") -> Viewer:
-    return Viewer(fleet, ManualClock(NOW_MS), 0.02, mode)
+def viewer(fleet: StillFleet, mode: str = "1", every: float = 3_600.0) -> Viewer:
+    """Drawn again when a key asks for it; by itself only after `every` seconds."""
+    return Viewer(fleet, ManualClock(NOW_MS), every, mode)
 
 
 def text_of(app: Viewer, name: str, width: int = 200) -> str:
@@ -73,9 +74,9 @@ async def test_banners_stand_above_every_mode() -> None:
             assert "FXCM BACKOFF 45 s (NetworkError x3)" in text_of(app, "banners")
 
 
-async def test_news_are_drawn_by_themselves_and_not_while_it_is_held() -> None:
+async def test_changes_are_drawn_by_themselves_and_not_while_it_is_held() -> None:
     fleet = StillFleet(busy_fleet())
-    app = viewer(fleet)
+    app = viewer(fleet, every=0.1)
     async with app.run_test(size=(140, 40)) as pilot:
         fleet.picture = with_event(fleet.picture, "connector", connector("kraken"))
         await until(lambda: "kraken" in text_of(app, "content"), "the new exchange is shown")
@@ -133,7 +134,7 @@ def words_of(picture: str) -> list[str]:
 async def until_drawn(pilot: Pilot[None], file: Path) -> None:
     """A busy machine draws later: waits for what is expected, and gives up when it never comes."""
     expected = words_of(file.read_text("utf-8"))
-    for _ in range(100):
+    for _ in range(1_000):
         await pilot.pause(0.02)
         if words_of(pilot.app.export_screenshot(title="collector watch")) == expected:
             return

@@ -27,7 +27,7 @@ def filter_of(
     cursor: str | None,
 ) -> SeriesFilter:
     check_names(exchange_id, timeframe)
-    return SeriesFilter(exchange_id, symbol, timeframe, limit, cursor)
+    return SeriesFilter(exchange_id, symbol, timeframe, limit=limit, cursor=cursor)
 
 
 async def coverage(asked: Asked, wanted: SeriesFilter) -> Output:

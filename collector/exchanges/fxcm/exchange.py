@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from collector.clock import Clock
     from collector.exchanges.fxcm.bars import BidAskBars
+    from collector.exchanges.fxcm.history_turns import HistoryTurns
     from collector.exchanges.fxcm.open_session import OpenSession
-    from collector.exchanges.fxcm.turns import Turns
     from collector.exchanges.fxcm.wire import Offer
     from collector.exchanges.port import Health, Permit, TradePage
     from collector.exchanges.ticks import TickRequest, TickSource
@@ -50,7 +50,7 @@ class FxcmExchange:
         permit: Permit,
         calendar: Calendar,
         clock: Clock,
-        turns: Turns,
+        turns: HistoryTurns,
     ) -> None:
         self._session = session
         self._permit = permit

@@ -52,9 +52,9 @@ class FxcmProvider:
     def open(self, exchange_id: str, permit: Permit, access: Access) -> Exchange:
         from collector.exchanges.fxcm.account import account_of, settings_of
         from collector.exchanges.fxcm.exchange import FxcmExchange
+        from collector.exchanges.fxcm.history_turns import HistoryTurns
         from collector.exchanges.fxcm.limits import spacing
         from collector.exchanges.fxcm.open_session import OpenSession
-        from collector.exchanges.fxcm.turns import Turns
 
         if access.session is None:
             raise SessionNotHeld("fxcm is opened by the worker that holds its session alone")
@@ -67,7 +67,7 @@ class FxcmProvider:
             timeouts=self._timeouts,
             backoff=stream.backoff,
         )
-        turns = Turns(spacing(stream.quota).first)
+        turns = HistoryTurns(spacing(stream.quota).first)
         return FxcmExchange(session, permit, calendar, access.clock, turns)
 
 

@@ -38,7 +38,7 @@ class RemoteOverview:
         return found
 
     async def report(self, name: str, asked: SeriesFilter) -> Shown:
-        given = {key: str(value) for key, value in asdict(asked).items() if value is not None}
+        given = {key: str(value) for key, value in asdict(asked).items() if value not in (None, "")}
         made: Shown = await self.api.get(_PATHS[name], given, patient=True)
         return made
 

@@ -16,7 +16,7 @@ import { NAVIGATION } from "./navigation.js";
 import { ROUTES } from "./routes.js";
 import { shortcutTable } from "./shortcut_table.js";
 
-const LIVE_PATIENCE_MS = 400;
+const LIVE_PATIENCE_MS = 200;
 const AGAIN_MS = 2_000;
 
 function start(root) {

@@ -28,8 +28,9 @@ export class Unreachable extends Error {
 }
 
 export function createApi(session, refused = () => {}) {
-  async function ask(method, path, { query, body, signal } = {}) {
-    const response = await send(session, method, address(path, query), body, signal);
+  async function ask(method, path, { query, body, signal, patienceMs } = {}) {
+    const asked = { body, signal, patienceMs };
+    const response = await send(session, method, address(path, query), asked);
     noteServerTime(response.headers.get("Date"));
     if (response.ok) return response.status === 204 ? null : response.json();
     const problem = new Problem(response.status, await response.json().catch(() => ({})));
@@ -38,6 +39,9 @@ export function createApi(session, refused = () => {}) {
   }
   return {
     get: (path, query, signal) => ask("GET", path, { query, signal }),
+    /** For what reads whole files. */
+    getSlowly: (path, query, signal) =>
+      ask("GET", path, { query, signal, patienceMs: 10 * PATIENCE_MS }),
     post: (path, body, signal) => ask("POST", path, { body: body ?? {}, signal }),
     act: (path) => ask("POST", path, {}),
     remove: (path) => ask("DELETE", path, {}),
@@ -56,8 +60,8 @@ export function address(path, query = {}) {
   return ROOT + path + (text ? `?${text}` : "");
 }
 
-async function send(session, method, url, body, signal) {
-  const patience = AbortSignal.timeout(PATIENCE_MS);
+async function send(session, method, url, { body, signal, patienceMs = PATIENCE_MS }) {
+  const patience = AbortSignal.timeout(patienceMs);
   const request = {
     method,
     headers: { Accept: "application/json", ...session.headers() },

@@ -11,7 +11,7 @@ import { createParser } from "./event_parser.js";
 
 const SILENCE_MS = 45_000;
 const FIRST_MS = 500;
-const LONGEST_MS = 10_000;
+const LONGEST_MS = 5_000;
 const HIDDEN_MS = 20_000;
 
 /** `state` is connecting, live, cut, resting or refused; `since` when it became that. */

@@ -7,20 +7,15 @@ import { at } from "../../parts/moment.js";
 import { pill } from "../../parts/pill.js";
 import { nothing, shown, skeleton } from "../../parts/shown.js";
 import { count, percent, plural } from "../../words/numbers.js";
-import { chartOf } from "./filters.js";
+import { chartOf, filtersOf } from "./filters.js";
 
-const AT_ONCE = 5;
+const AT_ONCE = 3;
 
 export function openValidation(app, first) {
   let query = first;
   const checks = createResource((signal) => {
-    const asked = {
-      exchange_id: query.get("exchange_id"),
-      timeframe: query.get("timeframe"),
-      limit: AT_ONCE,
-      cursor: checks.cursor,
-    };
-    return app.api.get("/reports/validation", asked, signal);
+    const asked = { ...filtersOf(query), limit: AT_ONCE, cursor: checks.cursor };
+    return app.api.getSlowly("/reports/validation", asked, signal);
   }, app.refresh);
   const source = createResource(
     (signal) => app.api.get("/reports/source", { exchange_id: query.get("exchange_id") }, signal),

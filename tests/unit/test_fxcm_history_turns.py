@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from collector.exchanges.fxcm.turns import Turns
+from collector.exchanges.fxcm.history_turns import HistoryTurns
 
 
 async def settle() -> None:
@@ -16,7 +16,7 @@ class Callers:
     """Calls that wait for their turn, and the order in which they had it."""
 
     def __init__(self, *first: str) -> None:
-        self.turns = Turns(frozenset(first))
+        self.turns = HistoryTurns(frozenset(first))
         self.made: list[str] = []
         self.ends: dict[str, asyncio.Event] = {}
         self.tasks: dict[str, asyncio.Task[None]] = {}
@@ -70,7 +70,7 @@ async def test_a_caller_that_left_takes_no_turn() -> None:
 
 
 async def test_a_call_that_fails_passes_its_turn_on() -> None:
-    turns = Turns()
+    turns = HistoryTurns()
 
     async def fails() -> None:
         async with turns.turn("a"):

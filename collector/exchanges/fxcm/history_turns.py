@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _Queue = deque[asyncio.Future[None]]
 
 
-class Turns:
+class HistoryTurns:
     """`first` are the keys of the series that go first."""
 
     def __init__(self, first: frozenset[str] = frozenset()) -> None:
