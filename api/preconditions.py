@@ -57,7 +57,7 @@ def tag_of(settings: Mapping[str, Any], view: BaseModel) -> str:
     return f'"{_digest(own)}-{_digest(view.model_dump_json().encode())}"'
 
 
-class Reading:
+class UnlessKnown:
     """For a GET: what the client has already."""
 
     def __init__(self, if_none_match: _IfNoneMatch = None) -> None:
@@ -72,7 +72,7 @@ class Reading:
         return view
 
 
-class Changing:
+class OnlyIfSeen:
     """For a change: what the client saw last."""
 
     def __init__(self, if_match: _IfMatch = None) -> None:
@@ -97,8 +97,8 @@ class Changing:
         return view
 
 
-IfNoneMatch = Annotated[Reading, Depends(Reading)]
-IfMatch = Annotated[Changing, Depends(Changing)]
+IfNoneMatch = Annotated[UnlessKnown, Depends(UnlessKnown)]
+IfMatch = Annotated[OnlyIfSeen, Depends(OnlyIfSeen)]
 
 
 def _listed(header: str, any_tag: str) -> list[str]:

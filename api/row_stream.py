@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from collector.errors import NotStored
     from collector.market.interval import Interval
 
-STORED_FROM, STORED_TO, SYMBOL = "X-Stored-From", "X-Stored-To", "X-Symbol"
+STORED_FROM, STORED_TO, SYMBOL = "X-StoredOfMarket-From", "X-StoredOfMarket-To", "X-Symbol"
 """Headers with the range of all that is stored, in epoch ms, and the symbol as it is stored, which
 may have been asked for without its slash.
 """
-NOTHING_STORED = "X-Nothing-Stored"
+NOTHING_STORED = "X-Nothing-StoredOfMarket"
 """Instead of them when nothing is stored: why."""
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _TABLE = {
@@ -52,7 +52,7 @@ _TABLE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredOfMarket:
     """What is stored of a market in all: its symbol as it is stored, and from when to when."""
 
     symbol: str
@@ -86,7 +86,7 @@ async def streamed(
     escape: bool = False,
     file_name: str | None = None,
     coding: CodingName | None = None,
-    stored: Stored | NotFound | None = None,
+    stored: StoredOfMarket | NotFound | None = None,
 ) -> StreamingResponse:
     """The rows in the requested format, a batch at a time.
 

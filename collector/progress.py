@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from collector.market.timeframe import Timeframe
-from collector.operations.shown.job import shown_job
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,6 +56,12 @@ def slots_done(job: Mapping[str, Any]) -> tuple[int, int]:
     step = Timeframe.parse(job["timeframe"]).ms
     from_ms, until_ms = progress["from_ms"], progress["until_ms"]
     return (job["cursor"]["since_ms"] - from_ms) // step, (until_ms - from_ms) // step
+
+
+def _slots_done(job: Job) -> tuple[int, int]:
+    cursor = {"since_ms": job.cursor.since_ms}
+    progress = job.document.get("progress")
+    return slots_done({"progress": progress, "timeframe": job.timeframe, "cursor": cursor})
 
 
 @contextmanager
@@ -104,7 +109,7 @@ def progress_of_jobs() -> Iterator[Shown]:
         task = bar.add_task("", total=1, rate=0.0)
 
         def shown(jobs: Sequence[Job], at_rest: int) -> None:
-            counts = [slots_done(shown_job(job)) for job in jobs]
+            counts = [_slots_done(job) for job in jobs]
             done, total = sum(each[0] for each in counts), sum(each[1] for each in counts)
             waits = {str(job.document["waiting_for"]) for job in jobs} - {"None"}
             why = f", waits: {', '.join(sorted(waits))}" if waits else ""

@@ -12,7 +12,7 @@ from starlette.responses import StreamingResponse
 from api.deps import Parts
 from api.roles import VIEWER
 from api.row_coding import AcceptedCoding, CodingName
-from api.row_stream import Stored, check_listed, described, streamed
+from api.row_stream import StoredOfMarket, check_listed, described, streamed
 from api.schemas.fields import Moment, TimeframeName
 from api.schemas.ranges import RangeAsked
 from collector.errors import NotStored
@@ -61,7 +61,7 @@ async def read_candles(
         reader = CandleReader(asked.symbol, asked.timeframe, asked.exchange_id, root=parts.store)
         return await _answered(asked, iter(()), reader.schema, coding, error)
     batches = await asked.chosen(stretch)
-    stored = Stored(stretch.reader.series.symbol, stretch.stored)
+    stored = StoredOfMarket(stretch.reader.series.symbol, stretch.stored)
     return await _answered(asked, batches, stretch.reader.schema, coding, stored)
 
 
@@ -70,7 +70,7 @@ async def _answered(
     batches: Iterator[pa.RecordBatch],
     schema: pa.Schema,
     coding: CodingName | None,
-    stored: Stored | NotStored,
+    stored: StoredOfMarket | NotStored,
 ) -> StreamingResponse:
     return await streamed(
         batches,

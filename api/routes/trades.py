@@ -11,7 +11,7 @@ from starlette.responses import StreamingResponse
 from api.deps import Parts
 from api.roles import VIEWER
 from api.row_coding import AcceptedCoding, CodingName
-from api.row_stream import Stored, described, streamed
+from api.row_stream import StoredOfMarket, described, streamed
 from api.schemas.ranges import RangeAsked
 from collector.errors import NotFound
 from collector.operations.stored_trades import TradesAsked, trade_stretch
@@ -45,7 +45,7 @@ async def read_trades(
         # One that cannot exist is refused; one without trades is an empty answer.
         await parts.desk.check_known_symbol(asked.exchange_id, asked.symbol, field="symbol")
         return await _answered(asked, iter(()), coding, error)
-    stored = Stored(stretch.symbol, stretch.stored)
+    stored = StoredOfMarket(stretch.symbol, stretch.stored)
     return await _answered(asked, await asked.chosen(stretch), coding, stored)
 
 
@@ -53,7 +53,7 @@ async def _answered(
     asked: RangeAsked,
     batches: Iterator[pa.RecordBatch],
     coding: CodingName | None,
-    stored: Stored | NotFound,
+    stored: StoredOfMarket | NotFound,
 ) -> StreamingResponse:
     return await streamed(
         batches,

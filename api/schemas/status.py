@@ -13,7 +13,7 @@ from collector.operations.shown.status import shown_status
 from collector.operations.troubles import Trouble
 
 
-class LagView(View):
+class WorstLag(View):
     """How far the series furthest behind is."""
 
     bars: int
@@ -27,7 +27,7 @@ class CountedConnector(ConnectorView):
 
     jobs: dict[str, int]
     """How many jobs are in each state; `paused` are those that an operator stopped"""
-    lag: LagView | None
+    lag: WorstLag | None
     """The series that is furthest behind; null without a job for new bars"""
 
 

@@ -12,7 +12,7 @@ from collector.cli.verb import Asked, verb
 app = typer.Typer()
 
 
-class Level(StrEnum):
+class LogLevel(StrEnum):
     DEBUG = "debug"
     INFO = "info"
     WARNING = "warning"
@@ -29,7 +29,7 @@ def logs(
     ] = None,
     tail: Annotated[int, typer.Option(min=0, max=100_000, help="The last so many lines.")] = 50,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")] = False,
-    level: Annotated[Level | None, typer.Option(help="At least of this level.")] = None,
+    level: Annotated[LogLevel | None, typer.Option(help="At least of this level.")] = None,
     exchange: Annotated[
         str | None, typer.Option(help="Only of this exchange.", autocompletion=exchange_ids)
     ] = None,
@@ -47,7 +47,9 @@ def logs(
 
     from collector.cli.actions import logs as actions
 
-    wanted = actions.Wanted(programs or [], tail, level.value if level else None, exchange, job)
+    wanted = actions.WantedLines(
+        programs or [], tail, level.value if level else None, exchange, job
+    )
     if where:
         actions.show_places(asked, wanted)
         return

@@ -40,7 +40,7 @@ class Made:
     """False when the markets of the exchange are not known yet."""
 
 
-class Connectors(Protocol):
+class FleetConnectors(Protocol):
     """Exchanges: limits, pauses, bans. NotFound for one without a connector."""
 
     async def all(self) -> list[Shown]: ...
@@ -64,7 +64,7 @@ class Connectors(Protocol):
         ...
 
 
-class Jobs(Protocol):
+class FleetJobs(Protocol):
     """The work. NotFound for an id that no job has."""
 
     async def page(self, filters: Filters, limit: int, cursor: str | None = None) -> Shown: ...
@@ -86,7 +86,7 @@ class Jobs(Protocol):
     async def change_many(self, verb: str, filters: Filters, *, every: bool) -> BulkAnswer: ...
 
 
-class Markets(Protocol):
+class FleetMarkets(Protocol):
     """What exchanges list, and the series that are kept of them."""
 
     async def page(
@@ -114,7 +114,7 @@ class Markets(Protocol):
         ...
 
 
-class Overview(Protocol):
+class FleetOverview(Protocol):
     """The state of everything."""
 
     async def status(self, *, count_now: bool = True) -> Shown: ...
@@ -134,10 +134,10 @@ class Overview(Protocol):
 class Fleet:
     """A collector at hand."""
 
-    connectors: Connectors
-    jobs: Jobs
-    markets: Markets
-    overview: Overview
+    connectors: FleetConnectors
+    jobs: FleetJobs
+    markets: FleetMarkets
+    overview: FleetOverview
 
 
 class RowRange(Protocol):

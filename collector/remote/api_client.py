@@ -29,7 +29,7 @@ SILENCE_SECONDS = 45.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiAnswer:
     """One answer, read to its end."""
 
     status: int
@@ -106,7 +106,7 @@ class ApiClient:
         *,
         params: Params | None = None,
         patient: bool = False,
-    ) -> Answer:
+    ) -> ApiAnswer:
         """One request to a path below `/api/v1/`."""
         options: dict[str, Any] = {} if body is None else {"json": body}
         if patient:
@@ -115,7 +115,7 @@ class ApiClient:
             response = await self._session.request(
                 method, f"/api/v1/{path}", params=dict(params or {}), **options
             )
-        return Answer(response.status_code, _checked(response))
+        return ApiAnswer(response.status_code, _checked(response))
 
     async def items(
         self, path: str, most: int, params: Params | None = None

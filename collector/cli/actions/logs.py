@@ -25,7 +25,7 @@ _UNTOLD = frozenset({*_BEFORE, "logger"})
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedLines:
     """What was typed."""
 
     programs: Sequence[str]
@@ -38,7 +38,7 @@ class Wanted:
         return LogFilter(self.level, self.exchange_id, self.job)
 
 
-def show(asked: Asked, wanted: Wanted, *, follow: bool) -> None:
+def show(asked: Asked, wanted: WantedLines, *, follow: bool) -> None:
     """Prints the last lines; with `follow` then every new one, until it is interrupted."""
     files, chosen = _files(asked, wanted), wanted.filter()
     follower = LogFollower(files, chosen)
@@ -53,14 +53,14 @@ def show(asked: Asked, wanted: Wanted, *, follow: bool) -> None:
         _print(asked, follower.new_lines())
 
 
-def show_places(asked: Asked, wanted: Wanted) -> None:
+def show_places(asked: Asked, wanted: WantedLines) -> None:
     files = _files(asked, wanted)
     rows = [(name, path, f"{path.stat().st_size:,}") for name, path in files.items()]
     facts = {"files": {name: str(path) for name, path in files.items()}}
     given(asked, Output(facts, table(("program", "file", "bytes"), rows, right="bytes")))
 
 
-def _files(asked: Asked, wanted: Wanted) -> dict[str, Path]:
+def _files(asked: Asked, wanted: WantedLines) -> dict[str, Path]:
     """NotFound names the programs that have a log."""
     folder = asked.here("logs").settings.home / "logs"
     files = log_files(folder, wanted.programs)
