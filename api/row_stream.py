@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from collector.errors import NotStored
     from collector.market.interval import Interval
 
-STORED_FROM, STORED_TO, SYMBOL = "X-StoredOfMarket-From", "X-StoredOfMarket-To", "X-Symbol"
+STORED_FROM, STORED_TO, SYMBOL = "X-Stored-From", "X-Stored-To", "X-Symbol"
 """Headers with the range of all that is stored, in epoch ms, and the symbol as it is stored, which
 may have been asked for without its slash.
 """
-NOTHING_STORED = "X-Nothing-StoredOfMarket"
+NOTHING_STORED = "X-Nothing-Stored"
 """Instead of them when nothing is stored: why."""
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _TABLE = {

@@ -116,7 +116,9 @@ class ConnectorChange(Body):
 
     def changes(self) -> dict[str, Any]:
         """Only what was sent; the defaults above never speak."""
-        fields = self.model_dump(exclude_unset=True, exclude={"spacing"})
+        fields = self.model_dump(exclude_unset=True, exclude={"spacing", "windows"})
+        if "windows" in self.model_fields_set:
+            fields["windows"] = [window.model_dump() for window in self.windows]
         if "spacing" in self.model_fields_set:
             fields["spacing"] = None if self.spacing is None else self.spacing.spacing()
         return fields
