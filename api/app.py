@@ -15,8 +15,8 @@ from api.dashboard.pages import DashboardPages
 from api.middleware.authentication import Authentication, WrongKeys
 from api.middleware.body_limit import BodyLimit
 from api.middleware.form_refusal import FormRefusal
+from api.middleware.head import Head
 from api.middleware.origin import Origin
-from api.middleware.row_compression import RowCompression
 from api.middleware.trace import Trace
 from api.openapi import document
 from api.roles import Guarded, guarded_routes
@@ -78,7 +78,7 @@ def create_app(services: Services, door: Door) -> FastAPI:
                 wrong_keys=door.wrong_keys,
             ),
             Middleware(BodyLimit),
-            Middleware(RowCompression),
+            Middleware(Head),
         ],
     )
     app.state.services = services
@@ -108,6 +108,8 @@ def _methods(routes: tuple[Guarded, ...]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for route in routes:
         found.setdefault(route.path, set()).add(route.method)
+        if route.method == "GET":
+            found[route.path].add("HEAD")
     return found
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Depends
 from starlette.requests import Request  # noqa: TC002 - FastAPI reads the annotation
 
+from api.report_answers import ReportAnswers
 from collector.connectors.registry import ConnectorRegistry
 from collector.history.terms import HistoryTerms
 from collector.jobs.counting import JobCounting
@@ -39,6 +40,7 @@ class Services:
     demands: Demands = field(default_factory=Demands)
     """The quality settings of reports."""
     history: HistoryTerms = field(default_factory=HistoryTerms)
+    reports: ReportAnswers = field(default_factory=ReportAnswers)
     intake: EventIntake = field(init=False)
     history_reads: HistoryReads = field(init=False)
     registry: ConnectorRegistry = field(init=False)

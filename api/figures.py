@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 
-from api.schemas.connectors import usage_now
 from collector.connectors.session_lease import shown_session
 from collector.errors import DatabaseUnavailable
 from collector.exchanges.exclusive import SessionState
@@ -23,6 +22,7 @@ from collector.jobs.lag import reached
 from collector.jobs.overdue import count_due
 from collector.jobs.states import State
 from collector.market.timeframe import Timeframe
+from collector.operations.shown.connector import usage_now
 from collector.operations.trouble_facts import trouble_facts
 from collector.operations.troubles import TroubleKind, by_kind, no_database, troubles
 

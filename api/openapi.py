@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi.openapi.utils import get_openapi
 
+from api.preconditions import ETAG
 from api.problems import MEDIA_TYPE, TITLES
 from api.schemas.problem import Problem
 from collector.keys import Role
@@ -36,6 +37,8 @@ TAGS = [
     {"name": "history", "description": "Confirmed trades of networks as exact buckets"},
     {"name": "reports", "description": "What is stored, what it lacks, and what was refused"},
     {"name": "events", "description": "Changes as they happen"},
+    {"name": "troubles", "description": "What is wrong, and the state of everything"},
+    {"name": "live", "description": "The last state of price streams"},
     {"name": "workers", "description": "Who is working, and where each one's metrics are"},
     {"name": "process", "description": "For probes and Prometheus"},
 ]
@@ -62,6 +65,12 @@ OF_A_CONNECTOR = (
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The `responses` of a route that may answer with these problems of its own."""
     return {status: {"description": TITLES[status]} for status in statuses}
+
+
+def tagged(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a route whose answer has an `ETag`; 304 when it may say `not modified`."""
+    unchanged = {304: {"description": "It is still the one of `If-None-Match`", "headers": ETAG}}
+    return {200: {"headers": ETAG}, **{each: unchanged[each] for each in statuses}}
 
 
 def job_links(at: str = "") -> dict[str, Any]:
@@ -108,7 +117,22 @@ def document(app: FastAPI, routes: Iterable[Guarded], *, with_keys: bool) -> dic
             role = roles[path, method.upper()]
             _describe(operation, role, with_keys=with_keys, changes=method != "get")
             _link_next_page(operation)
+    _lift_descriptions(schema)
     return schema
+
+
+def _lift_descriptions(node: Any) -> None:
+    """What `X | None` is stands with X; readers of the document look one level above."""
+    if isinstance(node, list):
+        for each in node:
+            _lift_descriptions(each)
+    if not isinstance(node, dict):
+        return
+    for each in list(node.values()):
+        _lift_descriptions(each)
+    told = [each.get("description") for each in node.get("anyOf") or () if isinstance(each, dict)]
+    if any(told):
+        node.setdefault("description", next(filter(None, told)))
 
 
 def _describe(operation: dict[str, Any], role: Role, *, with_keys: bool, changes: bool) -> None:

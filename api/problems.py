@@ -18,6 +18,7 @@ from api.schemas.problem import FieldError, Problem
 from collector import logs
 from collector.errors import (
     BadRequest,
+    Changed,
     CollectorError,
     CostNeverFits,
     InvalidInput,
@@ -48,6 +49,7 @@ TITLES = {
     404: "Not found",
     405: "Method not allowed",
     409: "Conflict",
+    412: "Changed meanwhile",
     413: "Body too large",
     415: "Unsupported media type",
     422: "Cannot be processed",
@@ -59,6 +61,7 @@ _STATUS: dict[type[CollectorError], int] = {
     NotFound: 404,
     JobConflict: 409,
     StopWork: 409,
+    Changed: 412,
     BadRequest: 422,
     CostNeverFits: 422,
     InvalidInput: 422,

@@ -102,7 +102,7 @@ def _json(slices: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[bytes
     yield (b"" if before == b"," else before) + b"]}"
 
 
-class _Drain(io.RawIOBase):
+class Drain(io.RawIOBase):
     """A file that is only ever written to the end of, emptied between two writes."""
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ class _Drain(io.RawIOBase):
 
 
 def _arrow(slices: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[bytes]:
-    drain = _Drain()
+    drain = Drain()
     with pa.ipc.new_stream(drain, schema) as writer:
         for piece in slices:
             writer.write_batch(piece)
@@ -136,7 +136,7 @@ def _arrow(slices: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[byte
 
 
 def _parquet(slices: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[bytes]:
-    drain = _Drain()
+    drain = Drain()
     with pa.parquet.ParquetWriter(drain, schema, compression="zstd") as writer:
         for piece in slices:
             writer.write_batch(piece)

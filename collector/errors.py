@@ -10,6 +10,7 @@ CollectorError
 │   ├── SessionNotHeld         another process holds the account's only session
 │   ├── DatabaseUnavailable    MongoDB cannot be reached
 │   │   └── DatabaseRefused    E_AUTH: it does not accept this user or password
+│   ├── ApiUnavailable         the API of a collector does not answer
 │   └── SinkBackpressure       a queue of messages to be published is full
 ├── StopWork                   stop the work at once, another worker has it now
 │   ├── LeaseLost              the fence has moved on
@@ -24,12 +25,14 @@ CollectorError
 │   ├── BadRequest             refused by the venue: unknown symbol, delisted, not in this country
 │   │   └── NotServed          bars older than the venue keeps: go on at `from_ms`
 │   ├── KeyRefused             E_AUTH: an exchange key that can do more than read, or is not known
+│   ├── ApiRefused             E_AUTH: the API does not accept the key, or not for this
 │   ├── StoreError             E_WRITE: the lake could not be written; see store.port
 │   ├── DataInvalid            E_SCHEMA: what is stored is not what it should be
 │   ├── TimeDrift              E_TIME_DRIFT: a clock is too far off
 │   └── GapsExceeded           E_GAPS: more is missing than the rule allows
 ├── JobConflict                the job is not in a state that allows this
 │   └── ActiveJobs             a connector whose jobs are active does not go
+├── Changed                    it is no longer as it was when the caller last looked
 ├── InvalidInput               E_USAGE: the request is invalid; names the field
 └── NotFound                   no such connector or job
     └── NotStored              nothing is stored by that name; lists similar names
@@ -160,6 +163,12 @@ class DatabaseRefused(DatabaseUnavailable):
     exit_code = 9
 
 
+class ApiUnavailable(RetryLater):
+    """The API of a collector does not answer, or is none."""
+
+    code = "api_unavailable"
+
+
 class SinkBackpressure(RetryLater):
     """A queue of messages to be published is full: the mark stays, the collecting goes on."""
 
@@ -246,6 +255,14 @@ class KeyRefused(NeedsOperator):
     exit_code = 9
 
 
+class ApiRefused(NeedsOperator):
+    """The API of a collector does not accept the key, or its role does not allow this."""
+
+    code = "api_refused"
+    exit_name = "E_AUTH"
+    exit_code = 9
+
+
 class StoreError(NeedsOperator):
     """The lake could not be written or read."""
 
@@ -292,6 +309,12 @@ class ActiveJobs(JobConflict):
     def __init__(self, exchange_id: str, count: int) -> None:
         jobs = "1 active job" if count == 1 else f"{count} active jobs"
         super().__init__(f"{exchange_id} has {jobs}: pause or delete them, or cascade")
+
+
+class Changed(CollectorError):
+    """It was to be changed only if it is still as the caller knew it, and it is not."""
+
+    code = "changed"
 
 
 class InvalidInput(CollectorError):

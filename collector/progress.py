@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from collector.market.timeframe import Timeframe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from collector.jobs.job import Job
     from collector.operations.waiting import Shown
@@ -48,14 +48,20 @@ class BarRate:
         return (last - first) / (last_at - first_at) if last_at > first_at else 0.0
 
 
-def slots_done(job: Job) -> tuple[int, int]:
+def slots_done(job: Mapping[str, Any]) -> tuple[int, int]:
     """How many bars of its history a backfill has fetched, and how many there are in all."""
-    progress = job.document.get("progress") or {}
-    if "from_ms" not in progress or job.timeframe is None:
+    progress = job["progress"] or {}
+    if "from_ms" not in progress or job["timeframe"] is None:
         return 0, 0
-    step = Timeframe.parse(job.timeframe).ms
+    step = Timeframe.parse(job["timeframe"]).ms
     from_ms, until_ms = progress["from_ms"], progress["until_ms"]
-    return (job.cursor.since_ms - from_ms) // step, (until_ms - from_ms) // step
+    return (job["cursor"]["since_ms"] - from_ms) // step, (until_ms - from_ms) // step
+
+
+def _slots_done(job: Job) -> tuple[int, int]:
+    cursor = {"since_ms": job.cursor.since_ms}
+    progress = job.document.get("progress")
+    return slots_done({"progress": progress, "timeframe": job.timeframe, "cursor": cursor})
 
 
 @contextmanager
@@ -103,7 +109,7 @@ def progress_of_jobs() -> Iterator[Shown]:
         task = bar.add_task("", total=1, rate=0.0)
 
         def shown(jobs: Sequence[Job], at_rest: int) -> None:
-            counts = [slots_done(job) for job in jobs]
+            counts = [_slots_done(job) for job in jobs]
             done, total = sum(each[0] for each in counts), sum(each[1] for each in counts)
             waits = {str(job.document["waiting_for"]) for job in jobs} - {"None"}
             why = f", waits: {', '.join(sorted(waits))}" if waits else ""

@@ -67,7 +67,7 @@ class Settings(BaseSettings):
     s3_endpoint: str | None = None
     """The server of an `s3://` in `data`, when it is not Amazon's own."""
     url: str | None = None
-    """The API that `collector watch` shows. Default: the one on this machine."""
+    """The API that commands work on. Default: this machine's database and files."""
     token: SecretStr | None = None
     """The key for it."""
     redis_url: SecretStr | None = None
@@ -189,20 +189,40 @@ def load(config: Path | None = None) -> Settings:
 
     Calendars of this process follow the settings that were loaded last.
     """
-    path = config or default_file()
-    content = read_file(path) if path else {}
-    unknown = unknown_variables(Settings, os.environ)
-    if unknown:
-        raise ConfigError("the environment: " + "; ".join(unknown))
-    try:
-        settings = Settings(**content)
-    except SettingsError as error:
-        raise ConfigError(f"the environment: {_broken_variable(error)}") from None
-    except ValidationError as error:
-        where = str(path) if path else "the environment"
-        raise ConfigError(f"{where}: " + "; ".join(map(_complaint, error.errors()))) from error
+    path = file_of(config)
+    settings, mistakes = settings_or_mistakes(read_file(path) if path else {}, path)
+    if settings is None or mistakes:
+        raise ConfigError("; ".join(mistakes))
     set_overrides({} if settings.fxcm is None else {"fxcm": settings.fxcm.overrides})
     return settings
+
+
+def file_of(config: Path | None) -> Path | None:
+    """The named file, else the one that is found, if any."""
+    return config or default_file()
+
+
+def settings_or_mistakes(
+    content: dict[str, Any], path: Path | None
+) -> tuple[Settings | None, list[str]]:
+    """The settings of this content and the environment, and all that is wrong with them."""
+    unknown = unknown_variables(Settings, os.environ)
+    mistakes = [f"the environment: {each}" for each in unknown]
+    try:
+        return Settings(**content), mistakes
+    except SettingsError as error:
+        return None, [*mistakes, f"the environment: {_broken_variable(error)}"]
+    except ValidationError as error:
+        where = str(path) if path else "the environment"
+        issues = [f"{_variable(each) or where}: {_complaint(each)}" for each in error.errors()]
+        return None, [*mistakes, *issues]
+
+
+def _variable(issue: ErrorDetails) -> str | None:
+    """The variable that a value comes from; None when none of its name is set."""
+    parts = [str(part).upper() for part in issue["loc"]]
+    names = [PREFIX + "__".join(parts[:length]) for length in range(len(parts), 0, -1)]
+    return next((name for name in names if name in os.environ), None)
 
 
 def _complaint(issue: ErrorDetails) -> str:

@@ -1,2 +1,2 @@
 """What every request passes before a route sees it, outermost first: trace, origin, form_refusal,
-authentication, body_limit, row_compression. The dashboard's pages come before authentication."""
+authentication, body_limit, head. The dashboard's pages come before authentication."""

@@ -22,6 +22,7 @@ from api.routes import (
     quarantine,
     reports,
     runs,
+    status,
     stored_series,
     streams,
     tickers,
@@ -52,5 +53,6 @@ ROUTERS = (
     troubles.router,
     census.router,
     me.router,
+    status.router,
     process.router,
 )

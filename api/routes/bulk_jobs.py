@@ -6,6 +6,7 @@ from api.deps import Parts, Services
 from api.roles import ADMIN, OPERATOR
 from api.schemas.bulk import BulkChange, BulkView
 from collector.operations.bulk_jobs import change_many
+from collector.operations.job_filters import meant_filters
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 
@@ -36,7 +37,8 @@ async def remove_jobs(body: BulkChange, parts: Parts) -> BulkView:
 
 async def _changed(parts: Services, verb: str, body: BulkChange) -> BulkView:
     asked = body.filter
+    chosen = await meant_filters(parts.database, asked.values())
     answer = await change_many(
-        parts.database, verb, asked.values(), every=bool(asked.all), dry_run=body.dry_run
+        parts.database, verb, chosen, every=bool(asked.all), dry_run=body.dry_run
     )
     return BulkView(matched=answer.matched, changed=answer.changed, refused=list(answer.refused))

@@ -5,17 +5,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Path, Query, Response
 
 from api.deps import Parts
-from api.openapi import connector_links, problems
+from api.openapi import connector_links, problems, tagged
+from api.preconditions import IfMatch, IfNoneMatch
 from api.roles import ADMIN, OPERATOR, VIEWER
-from api.schemas.connectors import (
-    ConnectorChange,
-    ConnectorFilters,
-    ConnectorPage,
-    ConnectorView,
-    NewConnector,
-    Pause,
-)
+from api.schemas.connector_view import ConnectorPage, ConnectorView, RemovedConnector
+from api.schemas.connectors import ConnectorChange, ConnectorFilters, NewConnector, Pause
 from collector.operations import connected_jobs, connectors
+from collector.operations.connector_change import change_connector as change_limits
 
 router = APIRouter(prefix="/api/v1/connectors", tags=["connectors"])
 
@@ -70,75 +66,100 @@ async def list_connectors(
     "/{exchange_id}",
     summary="Show a connector",
     dependencies=[VIEWER],
-    responses=problems(404),
+    response_model=ConnectorView,
+    responses={**tagged(304), **problems(404)},
 )
-async def show_connector(exchange_id: ExchangeIdPath, parts: Parts) -> ConnectorView:
-    return ConnectorView.of(await parts.registry.get(exchange_id), await parts.now_ms())
+async def show_connector(
+    exchange_id: ExchangeIdPath, parts: Parts, known: IfNoneMatch, response: Response
+) -> ConnectorView | Response:
+    connector = await parts.registry.get(exchange_id)
+    return known.answer(connector, ConnectorView.of(connector, await parts.now_ms()), response)
 
 
 @router.patch(
     "/{exchange_id}",
     summary="Change a connector's limits or notes",
     dependencies=[ADMIN],
-    responses=problems(404),
+    responses={**tagged(), **problems(404, 412)},
 )
 async def change_connector(
-    exchange_id: ExchangeIdPath, body: ConnectorChange, parts: Parts
+    exchange_id: ExchangeIdPath,
+    body: ConnectorChange,
+    parts: Parts,
+    seen: IfMatch,
+    response: Response,
 ) -> ConnectorView:
     """What is left out stays. Acts on the very next token of every worker."""
-    connector = await parts.registry.change_limits(exchange_id, body.changes())
-    return ConnectorView.of(connector, await parts.now_ms())
+    only_if = seen.only_if(await parts.registry.get(exchange_id))
+    connector = await change_limits(parts.database, exchange_id, body.changes(), only_if=only_if)
+    return seen.answer(connector, ConnectorView.of(connector, await parts.now_ms()), response)
 
 
 @router.delete(
     "/{exchange_id}",
     summary="Delete a connector",
     dependencies=[ADMIN],
-    responses=problems(404, 409),
+    responses=problems(404, 409, 412),
 )
 async def delete_connector(
     exchange_id: ExchangeIdPath,
     parts: Parts,
+    seen: IfMatch,
     cascade: Annotated[bool, Query(description="Delete its jobs as well")] = False,
-) -> ConnectorView:
+) -> RemovedConnector:
     """A soft delete, refused while active jobs exist. Its budget and bans are remembered."""
-    connector, _ = await connected_jobs.remove_connector(
-        parts.database, exchange_id, cascade=cascade
+    only_if = seen.only_if(await parts.registry.get(exchange_id))
+    connector, gone = await connected_jobs.remove_connector(
+        parts.database, exchange_id, cascade=cascade, only_if=only_if
     )
-    return ConnectorView.of(connector, await parts.now_ms())
+    return RemovedConnector.with_jobs(connector, await parts.now_ms(), gone)
 
 
 @router.post(
     "/{exchange_id}/pause",
     summary="Pause a connector",
     dependencies=[OPERATOR],
-    responses=problems(404),
+    responses={**tagged(), **problems(404, 412)},
 )
 async def pause_connector(
-    exchange_id: ExchangeIdPath, parts: Parts, body: Annotated[Pause | None, Body()] = None
+    exchange_id: ExchangeIdPath,
+    parts: Parts,
+    seen: IfMatch,
+    response: Response,
+    body: Annotated[Pause | None, Body()] = None,
 ) -> ConnectorView:
     """Stops every worker at its next token; with `until` the pause ends by itself."""
-    connector = await connectors.pause(parts.database, exchange_id, body.until if body else None)
-    return ConnectorView.of(connector, await parts.now_ms())
+    only_if = seen.only_if(await parts.registry.get(exchange_id))
+    until = body.until if body else None
+    connector = await connectors.pause(parts.database, exchange_id, until, only_if=only_if)
+    return seen.answer(connector, ConnectorView.of(connector, await parts.now_ms()), response)
 
 
 @router.post(
     "/{exchange_id}/resume",
     summary="Resume a connector",
     dependencies=[OPERATOR],
-    responses=problems(404),
+    responses={**tagged(), **problems(404, 412)},
 )
-async def resume_connector(exchange_id: ExchangeIdPath, parts: Parts) -> ConnectorView:
+async def resume_connector(
+    exchange_id: ExchangeIdPath, parts: Parts, seen: IfMatch, response: Response
+) -> ConnectorView:
     """Lifts a pause. A ban stays: it is the exchange's word."""
-    return ConnectorView.of(await parts.registry.resume(exchange_id), await parts.now_ms())
+    only_if = seen.only_if(await parts.registry.get(exchange_id))
+    connector = await parts.registry.resume(exchange_id, only_if=only_if)
+    return seen.answer(connector, ConnectorView.of(connector, await parts.now_ms()), response)
 
 
 @router.post(
     "/{exchange_id}/unblock",
     summary="Lift a block",
     dependencies=[OPERATOR],
-    responses=problems(404),
+    responses={**tagged(), **problems(404, 412)},
 )
-async def unblock_connector(exchange_id: ExchangeIdPath, parts: Parts) -> ConnectorView:
+async def unblock_connector(
+    exchange_id: ExchangeIdPath, parts: Parts, seen: IfMatch, response: Response
+) -> ConnectorView:
     """Removes a block by the exchange. Fine when it is not blocked; a pause stays."""
-    return ConnectorView.of(await parts.registry.unblock(exchange_id), await parts.now_ms())
+    only_if = seen.only_if(await parts.registry.get(exchange_id))
+    connector = await parts.registry.unblock(exchange_id, only_if=only_if)
+    return seen.answer(connector, ConnectorView.of(connector, await parts.now_ms()), response)

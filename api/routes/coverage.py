@@ -2,35 +2,32 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
 
 from api.deps import Parts
+from api.report_route import reported
 from api.roles import VIEWER
 from api.schemas.coverage_days import DaysAsked, DaysPage, DaysView
-from api.schemas.reports import CoveragePage, CoverageView, SeriesAsked
-from api.series_pages import in_reader, ledger_page, series_page
-from collector.reports.coverage import coverage
+from api.schemas.reports import CoveragePage, SeriesAsked
+from api.series_pages import ledger_page
 from collector.reports.coverage_days import coverage_days
 from collector.reports.expectations import expectations
-from collector.reports.gap_rule import measured
 
 router = APIRouter(prefix="/api/v1/coverage", tags=["reports"])
 
 
 @router.get("", summary="Count what is stored", dependencies=[VIEWER])
-async def list_coverage(asked: Annotated[SeriesAsked, Query()], parts: Parts) -> CoveragePage:
+async def list_coverage(
+    asked: Annotated[SeriesAsked, Query()], parts: Parts, request: Request, response: Response
+) -> CoveragePage:
     """Per series: slots expected, bars present, slots without a trade, slots missing.
 
-    The files are read while you wait. A timeframe that is not stored is made of shorter bars.
+    The files are read while you wait, and the answer is kept for some seconds (`generated_at`,
+    `Age`); `Cache-Control: no-cache` asks for a new one. A timeframe that is not stored is made of
+    shorter bars.
     """
-    page, next_cursor = await series_page(parts, asked)
-    expected = await expectations(parts.database, page, await parts.now_ms())
-    items = []
-    for series in page:
-        counted = await in_reader(coverage, parts.store, series, expected[series])
-        measured(counted)
-        items.append(CoverageView.of(counted))
-    return CoveragePage(items=items, next_cursor=next_cursor)
+    document = await reported("coverage", asked.filter(), parts, request, response)
+    return CoveragePage.model_validate(document)
 
 
 @router.get("/days", summary="Count what each day lacks", dependencies=[VIEWER])

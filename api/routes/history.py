@@ -11,6 +11,7 @@ from starlette.responses import StreamingResponse
 from api.deps import Parts, Services
 from api.openapi import problems
 from api.roles import OPERATOR, VIEWER
+from api.row_coding import AcceptedCoding
 from api.row_stream import described, streamed
 from api.schemas.history import (
     CandleItems,
@@ -92,7 +93,7 @@ async def volume(asked: Annotated[PageAsked, Query()], parts: Parts) -> VolumeVi
     responses=described("The candles, oldest first", CANDLE_SCHEMA, _ROW),
 )
 async def read_history_candles(
-    asked: Annotated[CandlesOfPairAsked, Query()], parts: Parts
+    asked: Annotated[CandlesOfPairAsked, Query()], parts: Parts, coding: AcceptedCoding
 ) -> StreamingResponse:
     """In the columns of every other candle, streamed; prices and amounts are divided by 10^18.
 
@@ -101,7 +102,7 @@ async def read_history_candles(
     reader = await _reader(asked, parts)
     batches = reader.batches(asked.start, asked.end, bucket=asked.bucket, fill=asked.fill)
     with _bucket_to_blame():
-        return await streamed(batches, CANDLE_SCHEMA, asked.format)
+        return await streamed(batches, CANDLE_SCHEMA, asked.format, coding=coding)
 
 
 @router.get("/pairs", summary="List the pairs that networks have traded", dependencies=[VIEWER])

@@ -8,7 +8,9 @@ from api.deps import Parts
 from api.roles import VIEWER
 from api.schemas.markets import MarketPage, MarketsAsked, MarketsSearched, MarketView
 from collector.operations.connectors import check_exchange
+from collector.operations.market_list import market_page
 from collector.operations.market_search import market_search
+from collector.operations.shown.market import shown_market
 
 router = APIRouter(prefix="/api/v1/markets", tags=["markets"])
 
@@ -18,12 +20,15 @@ async def list_markets(asked: Annotated[MarketsAsked, Query()], parts: Parts) ->
     """By symbol, as last seen by a `markets_refresh`. Delisted ones stay, as inactive."""
     check_exchange(asked.exchange_id)
     filters = asked.model_dump(include={"base", "quote", "active"}, exclude_none=True)
-    documents = await parts.book.page(
-        asked.exchange_id, filters, after=asked.cursor, limit=asked.limit + 1
+    found = await market_page(
+        parts.database,
+        asked.exchange_id,
+        filters,
+        search=asked.search,
+        after=asked.cursor,
+        limit=asked.limit,
     )
-    page = [MarketView.of(document) for document in documents[: asked.limit]]
-    more = len(documents) > len(page)
-    return MarketPage(items=page, next_cursor=page[-1].symbol if more else None)
+    return MarketPage.model_validate(found)
 
 
 @router.get("/search", summary="Search for markets", dependencies=[VIEWER])
@@ -34,4 +39,6 @@ async def search_markets(asked: Annotated[MarketsSearched, Query()], parts: Part
     if asked.exchange_id is not None:
         check_exchange(asked.exchange_id)
     found = await market_search(parts.database, asked.search, asked.exchange_id, limit=asked.limit)
-    return MarketPage(items=[MarketView.of(each) for each in found], next_cursor=None)
+    return MarketPage(
+        items=[MarketView.model_validate(shown_market(each)) for each in found], next_cursor=None
+    )

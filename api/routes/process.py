@@ -5,7 +5,6 @@ from typing import Any
 
 from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
@@ -14,6 +13,7 @@ from api.deps import Parts, Services
 from api.figures import exposition
 from api.openapi import problems as may_answer
 from api.roles import ANYONE, VIEWER
+from api.schemas.fields import View
 from api.schemas.problem import FieldError
 from collector.errors import CollectorError, DatabaseUnavailable
 from collector.mongo.schema import require_current
@@ -21,13 +21,16 @@ from collector.mongo.schema import require_current
 router = APIRouter(tags=["process"])
 
 
-class Health(BaseModel):
+class Health(View):
     status: str
+    """Always ok"""
 
 
-class Readiness(BaseModel):
+class Readiness(View):
     status: str
+    """ready"""
     parts: dict[str, str]
+    """The result of each part"""
 
 
 @router.get("/healthz", summary="Whether the process is alive", dependencies=[ANYONE])

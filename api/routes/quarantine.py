@@ -6,10 +6,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from api.deps import Parts
+from api.reader_threads import in_reader
 from api.roles import VIEWER
 from api.schemas.quarantine import QuarantineAsked, QuarantinePage, RefusedView
-from api.series_pages import check_names, in_reader
 from collector.errors import InvalidInput
+from collector.operations.series_reports import check_names
 from collector.store.port import Storage
 from collector.store.refused_rows import Place, RefusedRow, Which, refused_rows
 

@@ -5,9 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from api.deps import Parts
+from api.reader_threads import in_reader
 from api.roles import VIEWER
 from api.schemas.stored_series import StoredAsked, StoredMarketView, StoredPage
-from api.series_pages import check_names, in_reader
+from collector.operations.series_reports import check_names
 from collector.operations.stored_markets import stored_markets
 
 router = APIRouter(prefix="/api/v1/series", tags=["candles"])

@@ -1,19 +1,21 @@
 """`/api/v1/trades`: the trades themselves, streamed."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Annotated
 
+import pyarrow as pa
 from fastapi import APIRouter, Query
 from starlette.responses import StreamingResponse
 
-from api.deps import Parts, Services
+from api.deps import Parts
 from api.roles import VIEWER
-from api.row_stream import check_order, described, streamed
+from api.row_coding import AcceptedCoding, CodingName
+from api.row_stream import StoredOfMarket, described, streamed
 from api.schemas.ranges import RangeAsked
-from collector.errors import InvalidInput
-from collector.operations.connectors import check_exchange
+from collector.errors import NotFound
+from collector.operations.stored_trades import TradesAsked, trade_stretch
 from collector.store.trade_rows import TRADE_SCHEMA
-from collector.store.trades import trade_batches, trade_days
 
 router = APIRouter(prefix="/api/v1/trades", tags=["trades"])
 
@@ -27,17 +29,32 @@ _ROW = ("28457", 1735689600123, 93500.5, 0.012, "buy", 1735689660000)
     response_class=StreamingResponse,
     responses=described("The trades, oldest first", TRADE_SCHEMA, _ROW),
 )
-async def read_trades(asked: Annotated[RangeAsked, Query()], parts: Parts) -> StreamingResponse:
+async def read_trades(
+    asked: Annotated[RangeAsked, Query()], parts: Parts, coding: AcceptedCoding
+) -> StreamingResponse:
     """The range `[start, end)` in UTC, streamed whatever its length.
 
     As far as a `trades_incremental` job has collected them. A connection that ends early means that
     the answer is not whole.
     """
-    check_order(asked)
-    await _check_market(asked, parts)
-    batches = trade_batches(
-        parts.store.storage, asked.exchange_id, asked.symbol, asked.start, asked.end
-    )
+    asked.check()
+    market = TradesAsked(asked.exchange_id, asked.symbol, asked.start, asked.end)
+    try:
+        stretch = await asyncio.to_thread(trade_stretch, parts.store.storage, market)
+    except NotFound as error:
+        # One that cannot exist is refused; one without trades is an empty answer.
+        await parts.desk.check_known_symbol(asked.exchange_id, asked.symbol, field="symbol")
+        return await _answered(asked, iter(()), coding, error)
+    stored = StoredOfMarket(stretch.symbol, stretch.stored)
+    return await _answered(asked, await asked.chosen(stretch), coding, stored)
+
+
+async def _answered(
+    asked: RangeAsked,
+    batches: Iterator[pa.RecordBatch],
+    coding: CodingName | None,
+    stored: StoredOfMarket | NotFound,
+) -> StreamingResponse:
     return await streamed(
         batches,
         TRADE_SCHEMA,
@@ -45,16 +62,6 @@ async def read_trades(asked: Annotated[RangeAsked, Query()], parts: Parts) -> St
         limit=asked.limit,
         escape=asked.escape,
         file_name=asked.file_name("trades"),
+        coding=coding,
+        stored=stored,
     )
-
-
-async def _check_market(asked: RangeAsked, parts: Services) -> None:
-    """Refuses a market that cannot exist. One without trades is an empty answer."""
-    check_exchange(asked.exchange_id)
-    market = (parts.store.storage, asked.exchange_id, asked.symbol)
-    try:
-        days = await asyncio.to_thread(trade_days, *market)
-    except ValueError as error:
-        raise InvalidInput("symbol", "unknown_symbol", str(error)) from error
-    if not days:
-        await parts.desk.check_known_symbol(asked.exchange_id, asked.symbol, field="symbol")

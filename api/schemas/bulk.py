@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from api.schemas.fields import (
     Body,
@@ -12,6 +12,7 @@ from api.schemas.fields import (
     SearchText,
     Symbol,
     TimeframeName,
+    View,
 )
 from api.schemas.jobs import JobStateWord
 
@@ -24,18 +25,21 @@ class BulkFilter(Body):
 
     id: (
         ObjectIdText | Annotated[list[ObjectIdText], Field(min_length=1, max_length=1000)] | None
-    ) = None
+    ) = Field(default=None, description="With this id, or these")
     exchange_id: ExchangeId | Annotated[list[ExchangeId], Several] | None = None
+    """Of this exchange, or of these"""
     type: Name | Annotated[list[Name], Several] | None = None
+    """Of this type, or of these"""
     symbol: Symbol | Annotated[list[Symbol], Several] | None = None
+    """Of this market, or of these"""
     timeframe: TimeframeName | Annotated[list[TimeframeName], Several] | None = None
+    """With bars of this length, or of these"""
     state: JobStateWord | Annotated[list[JobStateWord], Several] | None = None
-    search: SearchText | None = Field(
-        default=None, description="Letters of the symbol, as in lists"
-    )
-    all: Literal[True] | None = Field(
-        default=None, description="Every job; needed when nothing else is given"
-    )
+    """In this state, or in these"""
+    search: SearchText | None = None
+    """Letters of the symbol, as in lists"""
+    all: Literal[True] | None = None
+    """Every job; needed when nothing else is given"""
 
     def values(self) -> dict[str, str | list[str]]:
         """The given ones, without `all`."""
@@ -56,10 +60,12 @@ class BulkChange(Body):
     )
 
     filter: BulkFilter
-    dry_run: bool = Field(default=False, description="Only count those that would be changed")
+    """Which jobs"""
+    dry_run: bool = False
+    """Only count those that would be changed"""
 
 
-class BulkView(BaseModel):
+class BulkView(View):
     """What became of it."""
 
     matched: int = Field(description="Jobs that the filter names, without finished ones")

@@ -11,7 +11,7 @@ from collector.operations.exchange_figures import ExchangeFigures, FleetFigures
 class LagView(BaseModel):
     """The series of one timeframe that is furthest behind."""
 
-    timeframe: str
+    timeframe: str = Field(description="The length of its bars")
     bars: int = Field(description="Closed bars that it has not stored yet")
     since: int = Field(description="Up to where every series is stored, in epoch ms")
 
@@ -44,8 +44,8 @@ class CensusPage(BaseModel):
     """All of them: `next_cursor` is always null."""
 
     at: int = Field(description="The server's time, in epoch ms")
-    items: list[CensusView]
-    next_cursor: None = None
+    items: list[CensusView] = Field(description="By exchange and network")
+    next_cursor: None = Field(default=None, description="Always null")
 
     @classmethod
     def of(cls, figures: FleetFigures) -> Self:

@@ -59,5 +59,5 @@ class DaysPage(BaseModel):
 
     start: int = Field(description="Midnight of the first day, in epoch ms")
     end: int = Field(description="Midnight after the last day")
-    items: list[DaysView]
+    items: list[DaysView] = Field(description="By exchange, symbol and timeframe")
     next_cursor: str | None = Field(description="For the next page; null on the last")

@@ -13,5 +13,5 @@ class ExchangeView(BaseModel):
 class ExchangePage(BaseModel):
     """All of them by name: `next_cursor` is always null."""
 
-    items: list[ExchangeView]
-    next_cursor: None = None
+    items: list[ExchangeView] = Field(description="By id")
+    next_cursor: None = Field(default=None, description="Always null")

@@ -12,25 +12,29 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from collector.durations import DAY_MS
 from collector.market.moment import epoch_ms
 from collector.market.timeframe import Timeframe
+from collector.operations.connector_change import LARGEST_COUNT, LONGEST_PERIOD_MS
 
-LARGEST_COUNT = 2**31 - 1
-LONGEST_PERIOD_MS = 366 * DAY_MS
 _DATE_DIGITS = 8
 
 
 class Body(BaseModel):
     """A request's body. Unknown fields and values of the wrong type are refused."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
 class QueryFields(BaseModel):
     """A request's query. A misspelt filter must not pass as no filter."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class View(BaseModel):
+    """A part of an answer."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
 
 def _whole(value: object) -> object:
@@ -88,20 +92,24 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^
 Symbol = Annotated[
     str,
     StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00]*$"),
-    Field(examples=["BTC/USDT"]),
+    Field(description="The market's symbol, as ccxt writes it", examples=["BTC/USDT"]),
 ]
 TimeframeName = Annotated[
     str,
     StringConstraints(min_length=1, max_length=10, pattern=r"^[^\x00]*$"),
     AfterValidator(_canonical_timeframe),
-    Field(examples=["1m", "1h"]),
+    Field(description="The length of a bar", examples=["1m", "1h"]),
 ]
 ExchangeId = Annotated[
     str,
     StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00]*$"),
-    Field(examples=["simulated", "binance"]),
+    Field(description="The exchange, by ccxt's id", examples=["simulated", "binance"]),
 ]
-Notes = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
+Notes = Annotated[
+    str,
+    StringConstraints(max_length=2000, pattern=r"^[^\x00]*$"),
+    Field(description="A word for colleagues"),
+]
 SearchText = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
 Limit = Annotated[int, Field(ge=1, le=1000, description="How many items at most")]
 ObjectIdText = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{24}$")]

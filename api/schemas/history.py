@@ -3,10 +3,10 @@
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints
 
 from api.row_formats import Format
-from api.schemas.fields import WHOLE, Body, Moment, Name, QueryFields
+from api.schemas.fields import WHOLE, Body, Moment, Name, QueryFields, View
 from collector.errors import InvalidInput
 from collector.history.event import LATEST_MS
 from collector.history.inbox import NetworkState
@@ -27,11 +27,14 @@ NetworkName = Annotated[Name, Field(description="One of the settings", examples=
 
 
 class AssetBody(Body):
+    """A token of a net."""
+
     net_id: (
         Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.\-]{1,64}$")]
         | Annotated[int, Field(ge=0, le=2**53 - 1), WHOLE]
-    )
+    ) = Field(description="The net that the token is of")
     token: Annotated[str, StringConstraints(min_length=1, max_length=128)]
+    """The token's name"""
 
 
 class InputBody(Body):
@@ -41,20 +44,26 @@ class InputBody(Body):
         default=None, description="ASK: base is sold. May be left out; must agree if given"
     )
     sell: AssetBody
+    """What is sold"""
     buy: AssetBody
-    price: Uint256
-    value: Uint256
-    residual: Uint256 = "0"
+    """What is bought for it"""
+    price: Uint256 = Field(description="Buy for one sell, times 10^18")
+    value: Uint256 = Field(description="What was offered of `sell`")
+    residual: Uint256 = Field("0", description="What was left of it; only of the first input")
     payout: Uint256 = Field(description="What the seller got; an input without one is no trade")
 
 
 class EventBody(Body):
+    """A transaction that was confirmed, or taken away."""
+
     op: Literal["a", "d"] = Field(description="a: confirmed, d: taken away by a reorg")
     tx_hash: Annotated[str, StringConstraints(pattern=r"^[!-~]{1,200}$")]
+    """The transaction"""
     ts: Annotated[int, Field(ge=0, lt=LATEST_MS), WHOLE] = Field(
         description="The transaction's own time in epoch ms", examples=[1735689600000]
     )
     inputs: Annotated[list[InputBody], Field(min_length=1, max_length=64)]
+    """What it exchanged, in its own order"""
 
 
 class EventsBody(Body):
@@ -88,25 +97,32 @@ class EventsBody(Body):
     )
 
     events: Annotated[list[EventBody], Field(min_length=1, max_length=500)]
+    """The events, the oldest first"""
 
     def documents(self) -> list[dict[str, Any]]:
         return [each.model_dump() for each in self.events]
 
 
-class ReceiptView(BaseModel):
-    """`sequence` is the last event's; when all are repetitions, the greatest that they repeat."""
+class ReceiptView(View):
+    """What became of the events."""
 
     sequence: int
+    """That of the last event; when all are repetitions, the greatest that they repeat"""
     accepted: int
+    """How many were new"""
     duplicates: int
+    """How many were known already"""
 
 
-class NetworkEvent(BaseModel):
-    """How far a network has come: the last sequence given, and the last in the ledger."""
+class NetworkEvent(View):
+    """How far a network has come."""
 
     network: str
+    """The network"""
     sequence: int
+    """The last sequence that was given"""
     applied_through: int
+    """The last that is in the ledger"""
 
     @classmethod
     def of(cls, network: str, state: NetworkState) -> Self:
@@ -117,11 +133,14 @@ class PairAsked(QueryFields):
     """A pair, a range `[from, to)` in UTC, and candles of which length."""
 
     network: NetworkName
-    base: AssetName = Field(examples=["1:GOLD"])
-    quote: AssetName = Field(examples=["1:OIL"])
-    from_ms: Moment | None = Field(default=None, alias="from")
+    base: AssetName = Field(description="`NET:TOKEN`, the smaller of the two", examples=["1:GOLD"])
+    quote: AssetName = Field(description="`NET:TOKEN`", examples=["1:OIL"])
+    from_ms: Moment | None = Field(default=None, alias="from", description="From here on")
     to_ms: Moment | None = Field(
-        default=None, alias="to", examples=["2025-02-01T00:00:00Z", 1738368000000]
+        default=None,
+        alias="to",
+        description="Up to here, which is not included",
+        examples=["2025-02-01T00:00:00Z", 1738368000000],
     )
     bucket: Annotated[int, Field(ge=1, lt=2**32)] | None = Field(
         default=None, description="Seconds, a multiple of `history.bucket_sec`"
@@ -154,13 +173,15 @@ class PageAsked(PairAsked):
 
 class RateAsked(PageAsked):
     mode: Literal["spot", "vwap", "ohlcv"] = "spot"
+    """The last price, the mean by volume, or candles"""
 
 
 class CandlesOfPairAsked(PairAsked):
     format: Format = "json"
+    """The form of the answer"""
 
 
-class _Exact(BaseModel):
+class _Exact(View):
     applied_through: int = Field(description="The last event that the answer includes")
     source: Literal["buckets", "ledger"] = Field(description="`ledger`: the cache is switched off")
 
@@ -169,53 +190,84 @@ class SpotView(_Exact):
     """The last trade of the range."""
 
     price: str | None
+    """Its price times 10^18, as text; null without a trade"""
     ts: int | None
+    """Its time in epoch ms; null without a trade"""
 
 
 class VolumeView(_Exact):
+    """What was traded in the range. Sums are integers as text."""
+
     sum_base: str
+    """Of the base"""
     sum_quote: str
+    """Of the quote"""
     trades: int
+    """How many trades"""
 
 
 class VwapView(VolumeView):
     """The mean price, weighted by volume."""
 
     price: str | None
+    """Times 10^18, as text; null without a trade"""
 
 
-class CandleItem(BaseModel):
+class CandleItem(View):
+    """One candle. Prices are times 10^18; they and the sums are integers as text."""
+
     ts: int
+    """Where it begins, in epoch ms"""
     open: str
+    """The price before its first trade"""
     high: str
+    """The highest price"""
     low: str
+    """The lowest price"""
     close: str
+    """The price of its last trade"""
     sum_base: str
+    """What was traded of the base"""
     sum_quote: str
+    """What was traded of the quote"""
     first_ts: int
+    """The time of its first trade, in epoch ms"""
     last_ts: int
+    """The time of its last trade, in epoch ms"""
     trades: int
+    """How many trades"""
     filled: bool
+    """Nothing was traded: it stands at the last price"""
 
 
 class CandleItems(_Exact):
     items: list[CandleItem]
+    """The candles, oldest first"""
     next_cursor: str | None
+    """`cursor` of the next page; null on the last"""
 
 
-class VolumeItem(BaseModel):
+class VolumeItem(View):
+    """What was traded in one bucket. Sums are integers as text."""
+
     ts: int
+    """Where it begins, in epoch ms"""
     sum_base: str
+    """Of the base"""
     sum_quote: str
+    """Of the quote"""
     trades: int
+    """How many trades"""
 
 
 class VolumeItems(_Exact):
     items: list[VolumeItem]
+    """The buckets, oldest first"""
     next_cursor: str | None
+    """`cursor` of the next page; null on the last"""
 
 
-class PairView(BaseModel):
+class PairView(View):
     """A pair of a network."""
 
     network: str = Field(description="One of the settings")
@@ -236,8 +288,10 @@ class PairView(BaseModel):
         ]
 
 
-class PairPage(BaseModel):
+class PairPage(View):
     """All of them: `next_cursor` is always null."""
 
     items: list[PairView]
+    """By base and quote"""
     next_cursor: None = None
+    """Always null"""

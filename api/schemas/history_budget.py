@@ -1,12 +1,10 @@
 """The budget of an exchange whose requests are spaced by series, such as FXCM's for history."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from api.schemas.fields import WHOLE, Body
-from collector.connectors.connector import Connector
-from collector.connectors.history_budget import history_budget
+from api.schemas.fields import WHOLE, Body, View
 from collector.durations import HOUR_MS
 from collector.exchanges.quirks.spacing import Spacing, spacing_key
 
@@ -24,14 +22,18 @@ class SpacingBody(Body):
     """How far apart requests for one series are, and which series go first."""
 
     min_interval_ms: Annotated[dict[BarLength, Interval], Field(max_length=32)] = Field(
-        default_factory=dict, description="By timeframe"
+        default_factory=dict
     )
+    """By timeframe, in milliseconds"""
     priority_targets: Annotated[list[Target], Field(max_length=500)] = Field(
         default_factory=list, description="Series that go first", examples=[["XAU/USD:1m"]]
     )
     min_interval_threshold: Share = _DEFAULTS.threshold
+    """The load from which on intervals are kept"""
     warn_threshold: Share = _DEFAULTS.warn
+    """The load from which on a refusal counts as a warning"""
     critical_threshold: Share = _DEFAULTS.critical
+    """The load from which on it counts as critical"""
 
     def spacing(self) -> Spacing:
         return Spacing(
@@ -43,61 +45,71 @@ class SpacingBody(Body):
         )
 
 
-class SpacingView(BaseModel):
+class SpacingView(View):
     """How far apart requests for one series are, and which series go first."""
 
-    min_interval_ms: dict[str, int] = Field(description="By timeframe")
+    min_interval_ms: dict[str, int]
+    """By timeframe, in milliseconds"""
     priority_targets: list[str]
-    min_interval_threshold: float = Field(description="The load from which on intervals are kept")
+    """Series that go first"""
+    min_interval_threshold: float
+    """The load from which on intervals are kept"""
     warn_threshold: float
+    """The load from which on a refusal counts as a warning"""
     critical_threshold: float
-
-    @classmethod
-    def of(cls, spacing: Spacing) -> Self:
-        return cls(
-            min_interval_ms=dict(spacing.intervals_ms),
-            priority_targets=sorted(spacing.first),
-            min_interval_threshold=spacing.threshold,
-            warn_threshold=spacing.warn,
-            critical_threshold=spacing.critical,
-        )
+    """The load from which on it counts as critical"""
 
 
-class PriorityBudget(BaseModel):
+class PriorityBudget(View):
     """What is kept for series that go first, and what they have used."""
 
     targets: list[str]
+    """The series"""
     reserve_per_min: int
+    """Calls a minute that are kept for them"""
     reserve_per_hour: int
+    """Calls an hour that are kept for them"""
     calls_60s: int
+    """What they used in the last minute"""
     calls_3600s: int
+    """What they used in the last hour"""
 
 
-class SkippedSeries(BaseModel):
+class SkippedSeries(View):
     """Polls of one series that the budget refused."""
 
     symbol: str
+    """The symbol"""
     tf: str
+    """The timeframe"""
     count: int
+    """How many polls"""
     last_reason: str
+    """Why the last one"""
     by_reason: dict[str, int]
+    """How many for each reason"""
 
 
-class HistoryBudgetView(BaseModel):
+class HistoryBudgetView(View):
     """What of the budget is used now, and what was refused."""
 
     calls_60s: int
+    """Calls in the last minute"""
     calls_3600s: int
+    """Calls in the last hour"""
     limit_60s: int
+    """Calls that a minute allows"""
     limit_3600s: int
-    load_ratio: float = Field(description="The share of the fuller window")
+    """Calls that an hour allows"""
+    load_ratio: float
+    """The share of the fuller window"""
     throttle_state: Literal["ok", "warn", "critical"]
-    next_slot_seconds: float = Field(description="0: a call without priority may be made now")
+    """How close refusals have come"""
+    next_slot_seconds: float
+    """When a call without priority may be made; 0 is now"""
     last_denied_reason: str | None
+    """Why the last call was refused"""
     priority: PriorityBudget
-    skipped_polls: list[SkippedSeries] = Field(description="The ten series with the most")
-
-    @classmethod
-    def of(cls, connector: Connector, now_ms: int) -> Self | None:
-        shown = history_budget(connector, now_ms)
-        return None if shown is None else cls.model_validate(shown)
+    """What series that go first have"""
+    skipped_polls: list[SkippedSeries]
+    """The ten series with the most refused polls"""

@@ -67,7 +67,11 @@ ParamValue = Annotated[
 ]
 Params = Annotated[
     dict[ParamName, ParamValue],
-    Field(max_length=50, json_schema_extra={"additionalProperties": False}),
+    Field(
+        max_length=50,
+        description="What the type understands, and short notes of your own",
+        json_schema_extra={"additionalProperties": False},
+    ),
 ]
 Priority = Annotated[int, Field(ge=0, le=1000, description="Lower goes first"), WHOLE]
 

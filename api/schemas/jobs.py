@@ -1,13 +1,9 @@
-"""Jobs and their runs in requests and answers."""
+"""Jobs in requests and answers."""
 
 from datetime import datetime
 from typing import Any, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-)
+from pydantic import ConfigDict, Field
 
 from api.schemas.fields import (
     Body,
@@ -20,17 +16,16 @@ from api.schemas.fields import (
     SearchText,
     Symbol,
     TimeframeName,
+    View,
 )
 from api.schemas.job_fields import JobTypeName, Params, Priority, param_words
 from api.schemas.schedules import ScheduleBody, schedule_of
 from collector.errors import InvalidInput
 from collector.jobs import types
-from collector.jobs.cursor import Cursor
-from collector.jobs.earlier import requested_since
 from collector.jobs.job import Job
-from collector.jobs.network import network_of, place_of
-from collector.operations.job_words import advice_words, reason_words
+from collector.jobs.network import place_of
 from collector.operations.new_job import JobRequest
+from collector.operations.shown.job import shown_job
 
 JobStatus = Literal["active", "paused", "deleted"]
 JobState = Literal["idle", "queued", "running", "waiting_rate_limit", "success", "failed"]
@@ -46,7 +41,9 @@ class CursorBody(Body):
     """Where a new job begins and ends, as its document names it."""
 
     since_ms: BodyMoment | None = None
+    """The same as `since`"""
     until_ms: BodyMoment | None = None
+    """The same as `until`"""
 
 
 class NewJob(Body):
@@ -76,12 +73,21 @@ class NewJob(Body):
     exchange_id: ExchangeId
     type: JobTypeName
     symbol: Symbol | None = None
+    """The market, for types that are about one; BTCUSDT is understood where one market matches"""
     timeframe: TimeframeName | None = None
+    """The length of its bars, for types that have any"""
     schedule: ScheduleBody | None = None
+    """When it runs; without it as suits the type"""
     priority: Priority | None = None
     since: BodyMoment | None = None
-    until: BodyMoment | None = Field(default=None, examples=["2025-02-01T00:00:00Z", 1738368000000])
+    """Where its range begins"""
+    until: BodyMoment | None = Field(
+        default=None,
+        description="Where its range ends",
+        examples=["2025-02-01T00:00:00Z", 1738368000000],
+    )
     cursor: CursorBody | None = None
+    """The range in another form: give this, or `since` and `until`"""
     params: Params = Field(default_factory=dict, description=param_words())
 
     def request(self) -> JobRequest:
@@ -130,6 +136,7 @@ class JobReplacement(JobChange):
 
     exchange_id: ExchangeId | None = None
     type: Name | None = None
+    """Its type, unchanged"""
     symbol: Symbol | None = None
     timeframe: TimeframeName | None = None
 
@@ -141,11 +148,16 @@ class JobFilters(QueryFields):
     """
 
     exchange_id: list[ExchangeId] = AnyOf
+    """Of these exchanges"""
     network: Name | None = Field(default=None, description="Jobs of this network of trade history")
     type: list[Name] = AnyOf
+    """Of these types"""
     symbol: list[Symbol] = AnyOf
+    """Of these markets"""
     timeframe: list[TimeframeName] = AnyOf
+    """With bars of these lengths"""
     status: list[JobStatus] = AnyOf
+    """With these statuses; deleted ones are listed only when named here"""
     state: list[JobStateWord] = Field(
         default_factory=list,
         max_length=100,
@@ -154,130 +166,140 @@ class JobFilters(QueryFields):
     search: SearchText | None = Field(
         default=None, description="Letters of the symbol, whatever their case; `btcusdt` is fine"
     )
+    id_prefix: str | None = Field(
+        default=None,
+        pattern="^[0-9a-f]{4,24}$",
+        description="Whose id begins so; not with other filters than `status`, nor a cursor",
+    )
     order: Literal["oldest", "newest"] = Field("oldest", description="By when they were made")
     limit: Limit = 100
     cursor: ObjectIdCursor | None = None
 
     def values(self) -> dict[str, str | list[str]]:
-        given = {"order", "limit", "cursor", "network"}
+        given = {"order", "limit", "cursor", "network", "id_prefix"}
         fields = {name: value for name, value in self.model_dump(exclude=given).items() if value}
         if self.network is not None:
             fields["exchange_id"] = [place_of(self.network)]
+        if self.id_prefix is not None and (fields.keys() - {"status"} or self.cursor is not None):
+            raise InvalidInput("id_prefix", "not_allowed", "`id_prefix` goes without other filters")
         return fields
 
 
-class CursorView(BaseModel):
-    """Of a type that walks through time."""
+class CursorView(View):
+    """Of a type that walks through time. Times are epoch ms."""
 
     since_ms: int
+    """Everything before this is stored"""
     until_ms: int | None
+    """Where its range ends; null: it has no end"""
     page: int
+    """Pages since the run began"""
     last_ts: int
+    """The opening time of the last bar that was stored; 0 before the first"""
     done: bool
+    """Whether nothing is left to do"""
 
 
-class Stats(BaseModel):
+class Stats(View):
+    """What became of its runs. Times are epoch ms."""
+
     runs: int
+    """How many there were"""
     success: int
+    """How many ended well"""
     fail: int
+    """How many ended with an error"""
     last_run_at: int | None
+    """When the last one began"""
     last_success_at: int | None
+    """When the last one that ended well did so"""
     last_error: str | None
-    last_error_code: str | None = Field(None, description="The code of `last_error`")
-    failing_since: int | None = Field(
-        None, description="Epoch ms of the first failure since the last success"
-    )
+    """The last error in words"""
+    last_error_code: str | None = None
+    """The code of `last_error`"""
+    failing_since: int | None = None
+    """When the first failure since the last success was"""
 
 
-class Lock(BaseModel):
+class Lock(View):
+    """Which worker has it."""
+
     locked_by: str | None
+    """The worker; null when none has it"""
     lock_until: int | None
+    """When its lease ends, in epoch ms"""
 
 
-class JobView(BaseModel):
+class JobView(View):
     """A job. `next_run_at`, cursors and locks are epoch ms."""
 
     id: str
-    exchange_id: str | None = Field(description="null for a job of a network")
-    network: str | None = Field(description="The network of trade history that it works for")
+    """Its id"""
+    exchange_id: str | None
+    """Its exchange; null for a job of a network"""
+    network: str | None
+    """The network of trade history that it works for"""
     type: str
+    """What it does"""
     symbol: str | None
+    """The market that it is about; null for a type that is about the exchange"""
     timeframe: str | None
+    """The length of its bars; null for a type without bars"""
     status: JobStatus
+    """What operators have decided"""
     state: JobState
+    """Where the work is"""
     schedule: dict[str, Any]
+    """When it runs: `mode`, and what the mode needs"""
     next_run_at: int
+    """When it is due"""
     priority: int
-    cursor: CursorView | dict[str, Any] = Field(
-        description="In the shape that the type keeps; most walk through time"
-    )
+    """Lower goes first"""
+    cursor: CursorView | dict[str, Any]
+    """How far it is, in the shape that the type keeps; most walk through time"""
     params: dict[str, Any]
+    """Parameters of its type, and notes"""
     stats: Stats
+    """What became of its runs"""
     lock: Lock
+    """Which worker has it"""
     attempt: int
+    """Failed runs in a row"""
     fence: int
+    """Grows whenever a worker takes it"""
     waiting_for: str | None
+    """Why it waits, when it is not for its time"""
     progress: dict[str, Any] | None
-    reason: str | None = Field(
-        description="Why it does not do its work, in words: its last error, or what it waits for"
-    )
-    advice: str | None = Field(description="What to do about its last error")
-    requested_since: int | None = Field(
-        default=None,
-        description="Where the history of a backfill is to begin, in epoch ms; 0: its first bar",
-    )
+    """What its type reports about how far it is"""
+    reason: str | None
+    """Why it does not do its work, in words: its last error, or what it waits for"""
+    advice: str | None
+    """What to do about its last error"""
+    requested_since: int | None = None
+    """Where the history of a backfill is to begin; 0: at its first bar"""
     created_at: datetime
+    """When it was made"""
     updated_at: datetime
+    """When an operator or a worker last changed it"""
 
     @classmethod
     def of(cls, job: Job) -> Self:
-        document, network = job.document, network_of(job.exchange_id)
-        stats, lock = document.get("stats") or {}, document.get("lock") or {}
-        return cls(
-            id=str(job.id),
-            exchange_id=job.exchange_id if network is None else None,
-            network=network,
-            type=job.type,
-            symbol=job.symbol,
-            timeframe=job.timeframe,
-            status=job.status.value,
-            state=job.state.value,
-            schedule=job.schedule.to_document(),
-            next_run_at=job.next_run_at,
-            priority=job.priority,
-            cursor=_cursor_view(job),
-            params=dict(job.params),
-            stats=Stats(
-                runs=stats.get("runs", 0),
-                success=stats.get("success", 0),
-                fail=stats.get("fail", 0),
-                last_run_at=stats.get("last_run_at"),
-                last_success_at=stats.get("last_success_at"),
-                last_error=stats.get("last_error"),
-                last_error_code=stats.get("last_error_code"),
-                failing_since=stats.get("failing_since"),
-            ),
-            # Without its lease token, with which one could pose as the worker.
-            lock=Lock(locked_by=lock.get("locked_by"), lock_until=lock.get("lock_until")),
-            attempt=job.attempt,
-            fence=job.fence,
-            waiting_for=document.get("waiting_for"),
-            progress=document.get("progress"),
-            reason=reason_words(job) or None,
-            advice=advice_words(job),
-            requested_since=requested_since(job),
-            created_at=document["created_at"],
-            updated_at=document["updated_at"],
-        )
+        return cls.model_validate(shown_job(job))
 
 
-def _cursor_view(job: Job) -> CursorView | dict[str, Any]:
-    row = types.find(job.type)
-    if row is None or row.cursor is Cursor:
-        return CursorView(**job.cursor.to_document())
-    return job.cursor_as(row.cursor).to_document()
+class MadeJob(JobView):
+    """The job that was requested."""
+
+    notes: list[str]
+    """What became of `since` when the job existed"""
+
+    @classmethod
+    def with_notes(cls, job: Job, notes: list[str]) -> Self:
+        return cls.model_validate({**shown_job(job), "notes": notes})
 
 
-class JobPage(BaseModel):
+class JobPage(View):
     items: list[JobView]
+    """In the order that was asked for"""
     next_cursor: str | None
+    """`cursor` of the next page; null on the last"""

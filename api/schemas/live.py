@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from api.schemas.fields import ExchangeId, Limit, QueryFields, Symbol
+from api.schemas.fields import ExchangeId, Limit, QueryFields, Symbol, View
 
 LiveKind = Literal["price", "heartbeat", "market_status"]
 
@@ -13,6 +13,7 @@ class LiveAsked(QueryFields):
     """Which states; all of them by default."""
 
     kind: LiveKind | None = None
+    """Only of this kind"""
     exchange_id: ExchangeId | None = None
     symbol: Symbol | None = None
     limit: Limit = 100
@@ -21,7 +22,7 @@ class LiveAsked(QueryFields):
     )
 
 
-class LiveView(BaseModel):
+class LiveView(View):
     """The last message of one kind. `seen_at` is epoch ms, times in the payload epoch seconds.
 
     A price is of one symbol; a heartbeat and a market status are of the exchange. `fence` grows
@@ -29,10 +30,15 @@ class LiveView(BaseModel):
     """
 
     kind: LiveKind
+    """What it is about"""
     exchange_id: str
+    """The exchange"""
     symbol: str | None
+    """The market of a price; null for the others"""
     fence: int
+    """Grows with every owner of the stream"""
     seen_at: int
+    """When it was stored, in epoch ms"""
     payload: dict[str, Any] = Field(
         description="price: `symbol`, `bid`, `ask`, `mid`, `tick_ts`, `snap_ts`; heartbeat: "
         "`state`, `ts`, `last_change_ts`, `fence`, `price_snap_ts`, `tick_silence_seconds`, "
@@ -45,6 +51,8 @@ class LiveView(BaseModel):
         return cls.model_validate(document)
 
 
-class LivePage(BaseModel):
+class LivePage(View):
     items: list[LiveView]
+    """By kind, exchange and symbol"""
     next_cursor: str | None
+    """`cursor` of the next page; null on the last"""

@@ -1,17 +1,27 @@
 """Markets as answers show them."""
 
-from typing import Any, Self
+from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from api.schemas.fields import ExchangeId, Limit, Name, QueryFields, SearchText, Symbol
+from api.schemas.fields import ExchangeId, Limit, Name, QueryFields, SearchText, Symbol, View
 
 
 class MarketsAsked(QueryFields):
+    """Which markets of an exchange."""
+
     exchange_id: ExchangeId
     base: Name | None = None
+    """Only with this base currency"""
     quote: Name | None = None
-    active: bool | None = Field(default=None, description="Whether it is listed today")
+    """Only with this quote currency"""
+    active: bool | None = None
+    """Whether it is listed today"""
+    search: Name | None = Field(
+        default=None,
+        description="Only symbols with these letters in them, or like this pattern",
+        examples=["BTC", "*/USDT"],
+    )
     limit: Limit = 100
     cursor: Symbol | None = Field(default=None, description="`next_cursor` of the page before")
 
@@ -24,44 +34,56 @@ class MarketsSearched(QueryFields):
     limit: int = Field(default=30, ge=1, le=200, description="How many markets at most")
 
 
-class Epoch(BaseModel):
-    """A time during which a market was listed, and which is over."""
+class Epoch(View):
+    """A time during which a market was listed, and which is over. Times are epoch ms."""
 
     listed: int | None
+    """When it began"""
     delisted: int
+    """When it ended"""
 
 
-class MarketView(BaseModel):
-    """One market of an exchange. `delisted_at` is when it was first missing from the list.
-
-    A market that came back has `relisted_ms`, since when it is listed, and `epochs`, when it was
-    before. `limits` and `precision` are as ccxt describes them.
-    """
+class MarketView(View):
+    """One market of an exchange. Times are epoch ms."""
 
     exchange_id: str
+    """The exchange"""
     symbol: str
+    """As ccxt writes it"""
     base: str
+    """The currency that is traded"""
     quote: str
+    """The currency of the price"""
     kind: str
+    """spot, swap, future or option"""
     active: bool
+    """Whether it is listed today"""
     timeframes: list[str]
+    """The lengths of bars that the exchange serves"""
     listed_ms: int | None
+    """Since when it is listed, as far as the exchange tells"""
     delisted_at: int | None
+    """When it was first missing from the list"""
     first_seen_at: int | None
+    """When it was first in the list"""
     seen_at: int | None
+    """When it was last in the list"""
     relisted_ms: int | None
+    """Of a market that came back: since when it is listed again"""
     epochs: list[Epoch]
+    """When it was listed before"""
     renamed_to: str | None
+    """Its symbol today"""
     renamed_from: str | None
+    """Its symbol before"""
     limits: dict[str, Any]
+    """As ccxt describes them"""
     precision: dict[str, Any]
-
-    @classmethod
-    def of(cls, document: dict[str, Any]) -> Self:
-        values: dict[str, Any] = {"epochs": [], "limits": {}, "precision": {}, **document}
-        return cls.model_validate({name: values.get(name) for name in cls.model_fields})
+    """As ccxt describes it"""
 
 
-class MarketPage(BaseModel):
+class MarketPage(View):
     items: list[MarketView]
+    """By symbol"""
     next_cursor: str | None
+    """`cursor` of the next page; null on the last"""

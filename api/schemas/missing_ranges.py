@@ -59,8 +59,8 @@ class RangeView(BaseModel):
 class RangesPage(BaseModel):
     """The longest first: `next_cursor` is always null."""
 
-    items: list[RangeView]
+    items: list[RangeView] = Field(description="The longest first")
     ranges: int = Field(description="How many there are in all, before they are cut by owner")
     bars: int = Field(description="How many bars are missing in all")
     series: int = Field(description="How many series were looked at")
-    next_cursor: None = None
+    next_cursor: None = Field(default=None, description="Always null")

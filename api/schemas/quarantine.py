@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from api.schemas.fields import ExchangeId, Limit, QueryFields, Symbol, TimeframeName
+from api.schemas.fields import ExchangeId, Limit, QueryFields, Symbol, TimeframeName, View
 from collector.store.refused_rows import RefusedRow
 
 
@@ -20,30 +20,37 @@ class QuarantineAsked(QueryFields):
     )
 
 
-class RefusedView(BaseModel):
-    """A row that an exchange sent and that is no bar. Times are epoch ms.
-
-    `row` is as it came. `ts` is null when its time cannot be read. `reason` is listed in
-    docs/errors.md.
-    """
+class RefusedView(View):
+    """A row that an exchange sent and that is no bar. Times are epoch ms."""
 
     exchange_id: str
+    """The exchange that sent it"""
     symbol: str
+    """The market"""
     timeframe: str
+    """The length of its bars"""
     ts: int | None
+    """Its opening time; null when that cannot be read"""
     reason: str
+    """What is wrong with it, as listed in docs/errors.md"""
     code: str
+    """The same for programs"""
     row: list[Any]
+    """The row as it came"""
     known_at: int
+    """When it came"""
     fence: int
+    """The fence of the job that received it"""
 
     @classmethod
     def of(cls, refused: RefusedRow) -> Self:
         return cls.model_validate(refused.facts())
 
 
-class QuarantinePage(BaseModel):
+class QuarantinePage(View):
     """By exchange, symbol and file."""
 
     items: list[RefusedView]
+    """By exchange, symbol and file"""
     next_cursor: str | None
+    """`cursor` of the next page; null on the last"""

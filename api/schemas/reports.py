@@ -1,11 +1,12 @@
-"""Reports on stored series as answers show them."""
+"""Reports on stored series as answers show them. Times are epoch ms."""
 
-from typing import Annotated, Any, Self
+from datetime import datetime
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from api.schemas.fields import ExchangeId, QueryFields, SearchText, Symbol, TimeframeName
-from collector.reports.coverage import Coverage
+from api.schemas.fields import ExchangeId, QueryFields, SearchText, Symbol, TimeframeName, View
+from collector.operations.series_reports import SeriesFilter
 
 
 class SeriesAsked(QueryFields):
@@ -20,167 +21,235 @@ class SeriesAsked(QueryFields):
         default=None, description="`next_cursor` of the page before"
     )
 
+    def filter(self) -> SeriesFilter:
+        return SeriesFilter(**self.model_dump())
 
-class CoverageView(BaseModel):
-    """How much of one series is stored. `gaps_pct` is the missing share, 0 to 1.
+
+class _Page(View):
+    generated_at: datetime
+    """When it was made; the header Age has the seconds since then"""
+    next_cursor: str | None
+    """`cursor` of the next page; null on the last"""
+
+
+class CoverageView(View):
+    """How much of one series is stored.
 
     The calendar runs from the requested beginning of the series to the last bar that closed more
-    than five minutes ago, or to its delisting. Of what is `missing`, `head_missing` lie before all
-    that is stored and `tail_missing` behind it; `lag_bars` is the latter for a market that trades.
-    Of what is `present`, `partial` bars lack some of their minutes.
+    than five minutes ago, or to its delisting.
     """
 
     exchange_id: str
+    """The exchange"""
     symbol: str
+    """The market"""
     timeframe: str
+    """The length of its bars"""
     first_ts: int | None
+    """The first bar that is stored"""
     last_ts: int | None
+    """The last bar that is stored"""
     expected: int
+    """Slots of the calendar"""
     present: int
+    """Slots with a bar"""
     no_trade: int
+    """Slots that an answer covered and in which nothing was traded"""
     missing: int
+    """Slots that no answer has covered"""
     longest_gap_bars: int
+    """The longest missing stretch, in bars"""
     gaps_pct: float
+    """The missing share, 0 to 1"""
     lag_bars: int
+    """`tail_missing` of a market that trades"""
     partial: int
+    """Bars of `present` that lack some of their minutes"""
     head_missing: int
+    """Slots of `missing` before all that is stored"""
     tail_missing: int
-
-    @classmethod
-    def of(cls, coverage: Coverage) -> Self:
-        return cls(
-            exchange_id=coverage.series.exchange_id,
-            symbol=coverage.series.symbol,
-            timeframe=coverage.series.timeframe.name,
-            first_ts=coverage.first_ts,
-            last_ts=coverage.last_ts,
-            expected=coverage.expected,
-            present=coverage.present,
-            no_trade=coverage.no_trade,
-            missing=coverage.missing,
-            longest_gap_bars=coverage.longest_gap_bars,
-            gaps_pct=coverage.gaps_pct,
-            lag_bars=coverage.lag_bars,
-            partial=coverage.partial,
-            head_missing=coverage.head_missing,
-            tail_missing=coverage.tail_missing,
-        )
+    """Slots of `missing` behind all that is stored"""
 
 
-class CoveragePage(BaseModel):
-    """By exchange, symbol and timeframe."""
-
+class CoveragePage(_Page):
     items: list[CoverageView]
-    next_cursor: str | None
+    """By exchange, symbol and timeframe"""
 
 
-class MissingView(BaseModel):
+class MissingView(View):
     """One row of missing.csv: a series' calendar `[ts_from, ts_to)` and what it lacks."""
 
     symbol: str
+    """The market"""
     tf: str
+    """The length of its bars"""
     ts_from: int | None
+    """Where the calendar begins"""
     ts_to: int | None
+    """Where it ends"""
     gaps_pct: float
+    """The missing share, 0 to 1"""
     gaps_count: int
+    """Missing slots"""
     longest_gap_bars: int
+    """The longest missing stretch, in bars"""
     exchange: str
+    """The exchange"""
     expected: int
+    """Slots of the calendar"""
     no_trade: int
+    """Slots in which nothing was traded"""
     partial: int
+    """Bars that lack some of their minutes"""
     head_missing: int
+    """Missing slots before all that is stored"""
     tail_missing: int
+    """Missing slots behind all that is stored"""
     lag_bars: int
+    """`tail_missing` of a market that trades"""
 
 
-class ProblemView(BaseModel):
+class ProblemView(View):
     """One missing stretch, and what to do about it."""
 
     exchange: str
+    """The exchange"""
     symbol: str
+    """The market"""
     tf: str
+    """The length of its bars"""
     ts_from: int
+    """Where it begins"""
     ts_to: int
+    """Where it ends"""
     bars: int
+    """How many bars it has"""
     advice: str
+    """What to do: load_again, or check_delisting_or_rename"""
 
 
-class MissingSummary(BaseModel):
-    """Of the series on this page; `worst` begins with the longest stretch."""
+class MissingSummary(View):
+    """Of the series on this page."""
 
     series: int
+    """How many"""
     expected: int
+    """Slots of their calendars"""
     missing: int
+    """Slots that are missing"""
     gaps_pct: float
+    """The missing share, 0 to 1"""
     max_gap_pct: float
+    """The share that may be missing"""
     over_limit: list[str]
+    """Series of which more is missing"""
     worst: list[ProblemView]
+    """The longest missing stretches, the longest first"""
     recommendations: list[str]
+    """What to do, one sentence for each symbol and remedy"""
 
 
-class MissingPage(BaseModel):
+class MissingPage(_Page):
     items: list[MissingView]
-    next_cursor: str | None
+    """By exchange, symbol and timeframe"""
     summary: MissingSummary
+    """Over the items of this page"""
 
 
-class CheckView(BaseModel):
-    """`examples` are the first few of `count` cases: times, or what was found there."""
+class CheckView(View):
+    """One check of one series."""
 
     ok: bool
+    """Whether it holds"""
     count: int
+    """How many cases against it"""
     examples: list[Any]
+    """The first few of them: times, or what was found there"""
 
 
-class IntervalView(BaseModel):
+class IntervalView(View):
+    """A missing stretch."""
+
     ts_from: int
+    """Where it begins"""
     ts_to: int
+    """Where it ends"""
     bars: int
+    """How many bars it has"""
 
 
-class ValidationView(BaseModel):
+class ValidationView(View):
     """One series of validate.json."""
 
     exchange: str
+    """The exchange"""
     symbol: str
+    """The market"""
     tf: str
+    """The length of its bars"""
     rows: int
+    """Rows that were read"""
     first_ts: int | None
+    """The first bar that is stored"""
     last_ts: int | None
+    """The last bar that is stored"""
     checks: dict[str, CheckView]
+    """By name"""
     gaps_pct: float
+    """The missing share, 0 to 1"""
     longest_gap_bars: int
+    """The longest missing stretch, in bars"""
     problem_intervals: list[IntervalView]
+    """The longest missing stretches"""
     expected: int
+    """Slots of the calendar"""
     present: int
+    """Slots with a bar"""
     partial: int
+    """Bars that lack some of their minutes"""
     no_trade: int
+    """Slots in which nothing was traded"""
     missing: int
+    """Slots that no answer has covered"""
     head_missing: int
+    """Missing slots before all that is stored"""
     tail_missing: int
+    """Missing slots behind all that is stored"""
     lag_bars: int
+    """`tail_missing` of a market that trades"""
 
 
-class ValidationSummary(BaseModel):
+class ValidationSummary(View):
     """Of the series on this page."""
 
     ok: bool
+    """Whether every check holds"""
     series: int
+    """How many series"""
     series_ok: int
+    """Those of them whose checks all hold"""
     rows: int
+    """Rows that were read"""
     missing: int
+    """Slots that are missing"""
     gaps_pct: float
+    """The missing share, 0 to 1"""
     max_gap_pct: float
+    """The share that may be missing"""
     over_limit: list[str]
+    """Series of which more is missing"""
     failed_checks: dict[str, int]
+    """How many series failed each check"""
     expected: int
+    """Slots of their calendars"""
 
 
-class ValidationPage(BaseModel):
-    """validate.json, a page of it; `items` are its `series`."""
+class ValidationPage(_Page):
+    """validate.json, a page of it."""
 
-    generated_at: str
     build_signature: str
+    """The version that made it"""
     items: list[ValidationView]
-    next_cursor: str | None
+    """Its `series`, by exchange, symbol and timeframe"""
     summary: ValidationSummary
+    """Over the items of this page"""

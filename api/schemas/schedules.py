@@ -15,27 +15,33 @@ class OnceBody(Body):
     """Runs until it reports that it is done."""
 
     mode: Literal["once"]
+    """Until it is done"""
 
 
 class IntervalBody(Body):
     """Every `interval_ms`, give or take a twentieth."""
 
     mode: Literal["interval"]
+    """At a distance"""
     interval_ms: Period
+    """The distance, in milliseconds"""
 
 
 class BarCloseBody(Body):
     """Soon after each bar closes."""
 
     mode: Literal["bar_close"]
+    """After each bar"""
     timeframe: TimeframeName | None = Field(default=None, description="The job's own by default")
     settle_ms: Annotated[int, Field(ge=0, le=DAY_MS), WHOLE] = schedules.BAR_CLOSE_SETTLE_MS
+    """How long after the close, in milliseconds"""
 
 
 class PollBody(Body):
     """Every few seconds, by the connector's `cadence`."""
 
     mode: Literal["poll"]
+    """As often as prices suggest"""
     timeframe: TimeframeName | None = Field(default=None, description="The job's own by default")
 
 
@@ -43,9 +49,11 @@ class CronBody(Body):
     """By a five-field cron expression, in UTC."""
 
     mode: Literal["cron"]
+    """At given times"""
     expression: Annotated[
         str, StringConstraints(min_length=1, max_length=100), Field(examples=["*/5 * * * *"])
     ]
+    """Minute, hour, day, month and weekday, in UTC"""
 
 
 ScheduleBody = Annotated[

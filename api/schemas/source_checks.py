@@ -34,5 +34,5 @@ class SourceView(BaseModel):
 class SourcePage(BaseModel):
     """The newest first: `next_cursor` is always null."""
 
-    items: list[SourceView]
-    next_cursor: None = None
+    items: list[SourceView] = Field(description="The newest first")
+    next_cursor: None = Field(default=None, description="Always null")

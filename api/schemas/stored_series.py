@@ -50,5 +50,5 @@ class StoredMarketView(BaseModel):
 class StoredPage(BaseModel):
     """By exchange and symbol."""
 
-    items: list[StoredMarketView]
+    items: list[StoredMarketView] = Field(description="By exchange and symbol")
     next_cursor: str | None = Field(description="For the next page; null on the last")

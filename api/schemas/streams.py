@@ -3,11 +3,13 @@
 from dataclasses import asdict
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
-from api.schemas.fields import Body, BodyMoment, ExchangeId, Symbol, TimeframeName
+from api.schemas.connector_view import ConnectorView
+from api.schemas.fields import Body, BodyMoment, ExchangeId, Symbol, TimeframeName, View
 from api.schemas.jobs import JobView
 from collector.operations.series_cost import SeriesCost
+from collector.operations.streams import SeriesRequest
 
 
 class NewStreams(Body):
@@ -21,33 +23,53 @@ class NewStreams(Body):
                     "symbols": ["BTC/USDT", "ETH/USDT"],
                     "timeframes": ["1m", "1h"],
                     "since": "2025-01-01",
-                }
+                },
+                {"exchange_id": "simulated", "symbols": ["*/USDT"], "timeframes": ["1m"]},
             ]
         }
     )
 
     exchange_id: ExchangeId
     symbols: Annotated[list[Symbol], Field(min_length=1, max_length=100)]
+    """Symbols, patterns such as `*/USDT`, or BTCUSDT where one market is written so"""
     timeframes: Annotated[list[TimeframeName], Field(min_length=1, max_length=16)]
+    """The lengths of bars"""
     since: BodyMoment | None = Field(default=None, description="Without it, from the first bar")
-    backfill: bool = Field(default=True, description="false: only new bars")
+    backfill: bool = True
+    """false: only new bars"""
+    make_connector: bool = False
+    """true: makes the exchange's connector, too, when there is none"""
+
+    def request(self) -> SeriesRequest:
+        return SeriesRequest(
+            self.exchange_id, self.symbols, self.timeframes, self.since, self.backfill
+        )
 
 
-class StreamsView(BaseModel):
+class StreamsView(View):
     """The jobs of the requested series: those created now, and those that existed."""
 
     created: list[JobView]
+    """Jobs that were made"""
     existing: list[JobView]
+    """Jobs that were there"""
     notes: list[str] = Field(
         default_factory=list,
         description="What became of `since` where a series existed: an earlier one is fetched,"
         " a later one changes nothing",
     )
+    connector: ConnectorView
+    """The connector of the exchange"""
+    connector_created: bool
+    """Whether it was made"""
+    symbols_known: bool
+    """false when the exchange's markets are not known yet: symbols were taken as they are"""
 
 
-class CostView(BaseModel):
+class CostView(View):
     """What series would take, by the budget alone: the way to the exchange comes on top."""
 
+    symbols: list[str] = Field(description="The symbols that are meant")
     series: int = Field(description="How many series were named")
     existing: int = Field(description="Those whose history is stored or being fetched already")
     unknown: int = Field(

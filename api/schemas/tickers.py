@@ -1,10 +1,10 @@
 """Tickers as answers show them."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from api.schemas.fields import ExchangeId, Limit, QueryFields, Symbol
+from api.schemas.fields import ExchangeId, Limit, QueryFields, Symbol, View
 
 
 class TickersAsked(QueryFields):
@@ -18,27 +18,29 @@ class TickersAsked(QueryFields):
     )
 
 
-class TickerView(BaseModel):
-    """What an exchange last reported of one market. Times are epoch ms.
-
-    `volume` is that of a day, in the base currency. `ts` is the exchange's time, or else when it
-    answered; `seen_at` is when it was stored.
-    """
+class TickerView(View):
+    """What an exchange last reported of one market. Times are epoch ms."""
 
     exchange_id: str
+    """The exchange"""
     symbol: str
+    """The market"""
     last: float | None
+    """The price of the last trade"""
     bid: float | None
+    """The best offer to buy"""
     ask: float | None
+    """The best offer to sell"""
     volume: float | None
+    """Of a day, in the base currency"""
     ts: int
+    """The exchange's time, or else when it answered"""
     seen_at: int
-
-    @classmethod
-    def of(cls, document: dict[str, Any]) -> Self:
-        return cls.model_validate(document)
+    """When it was stored"""
 
 
-class TickerPage(BaseModel):
+class TickerPage(View):
     items: list[TickerView]
+    """By exchange and symbol"""
     next_cursor: str | None
+    """`cursor` of the next page; null on the last"""

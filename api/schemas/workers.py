@@ -3,34 +3,57 @@
 from datetime import datetime
 from typing import Any, Self
 
-from pydantic import BaseModel, Field
+from api.schemas.fields import View
+from collector.operations.shown.status import shown_worker
 
 
-class WorkerView(BaseModel):
+class DiskView(View):
+    """The disk that a worker writes to."""
+
+    free_bytes: int
+    """What is left"""
+    total_bytes: int
+    """What it holds in all"""
+
+
+class WorkerView(View):
     """One worker process that has shown a sign of life within the last 40 seconds."""
 
     id: str
+    """Its name"""
     host: str
+    """The machine"""
     pid: int
-    concurrency: int = Field(description="Jobs that it runs at a time, at most")
-    metrics: str | None = Field(description="host:port of its own `/metrics`")
+    """The process"""
+    concurrency: int | None
+    """Jobs that it runs at a time, at most"""
+    metrics: str | None
+    """host:port of its own `/metrics`"""
+    disk: DiskView | None = None
+    """The disk of the lake; null for an object store"""
     started_at: datetime
+    """When it was first seen"""
     seen_at: datetime
+    """When it was last seen"""
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> Self:
-        return cls.model_validate({**document, "id": document["_id"]})
+        return cls.model_validate(shown_worker(document))
 
 
-class WorkerPage(BaseModel):
+class WorkerPage(View):
     """All of them: `next_cursor` is always null."""
 
     items: list[WorkerView]
+    """The workers, by id"""
     next_cursor: None = None
+    """Always null"""
 
 
-class ScrapeTargets(BaseModel):
+class ScrapeTargets(View):
     """One entry of Prometheus' HTTP service discovery."""
 
     targets: list[str]
+    """Addresses to scrape"""
     labels: dict[str, str]
+    """What Prometheus adds to what it finds there"""

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from collector.cli.completion import jobs_by_id, symbols_of_exchange
+
 _TIMEFRAMES = ("1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "12h", "1d", "1w", "1M")
 
 
@@ -27,6 +29,12 @@ def job_types(incomplete: str) -> list[str]:
     from collector.jobs import types
 
     return [each.name for each in types.for_exchanges() if each.name.startswith(incomplete)]
+
+
+def job_states(incomplete: str) -> list[str]:
+    """The words for states of jobs that begin like this."""
+    words = ("idle", "queued", "running", "waiting_rate_limit", "success", "failed")
+    return [word for word in (*words, "done", "paused") if word.startswith(incomplete)]
 
 
 def type_words() -> str:
@@ -55,16 +63,31 @@ Exchange = Annotated[
         metavar="EXCHANGE", help="Exchange id, such as binance.", autocompletion=exchange_ids
     ),
 ]
-Symbol = Annotated[str, typer.Argument(metavar="SYMBOL", help="Symbol, such as BTC/USDT.")]
+Symbol = Annotated[
+    str,
+    typer.Argument(
+        metavar="SYMBOL",
+        help="Symbol, such as BTC/USDT or BTCUSDT.",
+        autocompletion=symbols_of_exchange,
+    ),
+]
 Timeframe = Annotated[
     str,
     typer.Argument(metavar="TF", help="Timeframe, such as 1m or 1h.", autocompletion=timeframes),
 ]
-Start = Annotated[str | None, typer.Option(help="From here: a date, epoch ms, or 30d ago.")]
-End = Annotated[str | None, typer.Option(help="Up to here, which is not included.")]
+Start = Annotated[
+    str | None,
+    typer.Option("--since", "--start", help="From here: a date, epoch ms, or 30d ago."),
+]
+End = Annotated[
+    str | None, typer.Option("--until", "--end", help="Up to here, which is not included.")
+]
 _MEANT = "A job's id, the beginning of it, or EXCHANGE SYMBOL TIMEFRAME TYPE as far as needed."
-JobId = Annotated[list[str], typer.Argument(metavar="JOB", help=_MEANT)]
-JobIds = Annotated[list[str] | None, typer.Argument(metavar="[JOB...]", help=_MEANT)]
+JobId = Annotated[list[str], typer.Argument(metavar="JOB", help=_MEANT, autocompletion=jobs_by_id)]
+JobIds = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[JOB...]", help=_MEANT, autocompletion=jobs_by_id),
+]
 ManyExchanges = Annotated[
     list[str] | None,
     typer.Option("--exchange", help="All of this exchange.", autocompletion=exchange_ids),
@@ -73,9 +96,16 @@ ManyTypes = Annotated[
     list[str] | None,
     typer.Option("--type", help="All of this type.", autocompletion=job_types),
 ]
-ManySymbols = Annotated[list[str] | None, typer.Option("--symbol", help="All of this symbol.")]
+ManySymbols = Annotated[
+    list[str] | None,
+    typer.Option("--symbol", help="All of this symbol.", autocompletion=symbols_of_exchange),
+]
 ManyStates = Annotated[
     list[str] | None,
-    typer.Option("--state", help="All in this state, such as failed, paused or running."),
+    typer.Option(
+        "--state",
+        help="All in this state, such as failed, paused or running.",
+        autocompletion=job_states,
+    ),
 ]
 EveryJob = Annotated[bool, typer.Option("--all", help="All jobs.")]

@@ -34,9 +34,9 @@ def read(
     as_of: AsOf = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many bars.")] = 50,
 ) -> None:
-    """Print bars: from `--start` on, or else the newest. `collector export` has no limit.
+    """Print bars: from `--since` on, or else the newest. `collector export` has no limit.
 
-    Example: `collector read binance BTC/USDT 1h --start 2025-01-01 --limit 24`
+    Example: `collector read binance BTC/USDT 1h --since 2025-01-01 --limit 24`
     """
     from collector.cli.actions import candles
 
@@ -78,7 +78,7 @@ def export(
 
     The file appears whole, or not at all.
 
-    Example: `collector export binance BTC/USDT 1m --start 2025-01-01 --out btc.parquet`
+    Example: `collector export binance BTC/USDT 1m --since 2025-01-01 --out btc.parquet`
 
     Example: `collector export binance BTC/USDT 1h --format freqtrade --out user_data/data/binance`
 

@@ -45,6 +45,56 @@ def add(
     give(asked, connectors.add(asked, exchange, figures, notes))
 
 
+@verb(app, "set")
+def change(
+    asked: Asked,
+    exchange: Exchange,
+    rate_limit: Annotated[int | None, typer.Option(help="Requests a period.")] = None,
+    period: Annotated[
+        str | None,
+        typer.Option("--period", "--period-ms", help="The period: 1s, 500ms, 5m, or ms."),
+    ] = None,
+    algorithm: Annotated[Algorithm | None, typer.Option(help="How the window counts.")] = None,
+    window: Annotated[
+        list[str] | None,
+        typer.Option(help="A further limit, such as 6000/1m or 6000:weight/1m; 'none' for none."),
+    ] = None,
+    max_concurrent_jobs: Annotated[
+        str | None, typer.Option(help="Jobs at a time; 'none' lifts the ceiling.")
+    ] = None,
+    priority_reserve: Annotated[
+        int | None, typer.Option(help="Requests that are kept for urgent jobs.")
+    ] = None,
+    reserve_threshold: Annotated[
+        float | None, typer.Option(help="The load from which on they are kept, 0 to 1.")
+    ] = None,
+    circuit: Annotated[
+        list[str] | None,
+        typer.Option(help="A setting of the circuit gate: circuit_min_closed_sec=120."),
+    ] = None,
+    notes: Annotated[str | None, typer.Option(help="A word for your colleagues.")] = None,
+) -> None:
+    """Change limits of an exchange; what is not given stays. Acts on the next token.
+
+    Example: `collector connector set binance --rate-limit 500 --period 1m --max-concurrent-jobs 20`
+    """
+    from collector.cli.actions import connectors
+    from collector.cli.connector_options import changes_of
+
+    given = {
+        "rate_limit": rate_limit,
+        "rate_limit_period_ms": period,
+        "algorithm": algorithm.value if algorithm else None,
+        "windows": window,
+        "max_concurrent_jobs": max_concurrent_jobs,
+        "priority_reserve": priority_reserve,
+        "reserve_threshold": reserve_threshold,
+        "circuit": circuit,
+        "notes": notes,
+    }
+    give(asked, connectors.changed(asked, exchange, changes_of(given)))
+
+
 @verb(app, "list")
 def listed(asked: Asked) -> None:
     """List exchanges with their status and budget.

@@ -22,7 +22,7 @@ def demo_settings(settings: Settings) -> Settings:
     from collector.settings_file import read_file
 
     home = demo_home(settings.home)
-    own = {"home": home, "mongo_db": "collector_demo", "data": str(home / "data")}
+    own = {"home": home, "mongo_db": "collector_demo", "data": str(home / "data"), "url": None}
     nothing: dict[str, Any] = {"exchanges": {}, "streams": [], "fxcm": None, "global_limit": None}
     config = _config(home)
     urls = read_file(config).get(_ADDRESS) or {} if config.exists() else {}

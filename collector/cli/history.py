@@ -46,12 +46,14 @@ def market_rate(
 ) -> None:
     """Show the price of a pair: that of the last trade, the mean by volume, or candles.
 
-    Example: `collector market-rate riemann 1:GOLD 1:OIL --mode ohlcv --bucket 3600 --start 7d`
+    Example: `collector market-rate riemann 1:GOLD 1:OIL --mode ohlcv --bucket 3600 --since 7d`
     """
     from collector.cli.actions import history
+    from collector.fleet.interface import PairName
 
-    wanted = history.PairRange(start, end, bucket, fill, limit, cursor)
-    given(asked, history.market_rate(asked, (network, base, quote), mode.value, wanted))
+    wanted = history.TypedRange(start, end, bucket, fill, limit, cursor)
+    pair = PairName(network, base, quote)
+    given(asked, history.market_rate(asked, pair, mode.value, wanted))
 
 
 @verb(app, "volume")
@@ -69,9 +71,10 @@ def volume(
 ) -> None:
     """Show what was traded of a pair; with `--bucket` in each interval of time.
 
-    Example: `collector volume riemann 1:GOLD 1:OIL --start 30d --bucket 86400`
+    Example: `collector volume riemann 1:GOLD 1:OIL --since 30d --bucket 86400`
     """
     from collector.cli.actions import history
+    from collector.fleet.interface import PairName
 
-    wanted = history.PairRange(start, end, bucket, fill, limit, cursor)
-    given(asked, history.volume(asked, (network, base, quote), wanted))
+    wanted = history.TypedRange(start, end, bucket, fill, limit, cursor)
+    given(asked, history.volume(asked, PairName(network, base, quote), wanted))

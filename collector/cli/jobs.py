@@ -14,10 +14,12 @@ from collector.cli.arguments import (
     ManySymbols,
     ManyTypes,
     exchange_ids,
+    job_states,
     job_types,
     timeframes,
     type_words,
 )
+from collector.cli.completion import symbols_of_exchange
 from collector.cli.verb import Asked, give, verb
 from collector.jobs.states import Status
 
@@ -40,10 +42,17 @@ def add(
             autocompletion=job_types,
         ),
     ],
-    symbol: Annotated[str | None, typer.Option(help="Symbol, such as BTC/USDT.")] = None,
+    symbol: Annotated[
+        str | None,
+        typer.Option(help="Symbol, such as BTC/USDT.", autocompletion=symbols_of_exchange),
+    ] = None,
     timeframe: _Timeframe = None,
-    since: Annotated[str | None, typer.Option(help="Begin here: a date, or 30d ago.")] = None,
-    until: Annotated[str | None, typer.Option(help="End here (default: now).")] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", "--start", help="Begin here: a date, or 30d ago.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", "--end", help="End here (default: now).")
+    ] = None,
     interval_ms: Annotated[int | None, typer.Option(min=1000, help="Run this often.")] = None,
     cron: Annotated[str | None, typer.Option(help="Run at these times, UTC: '0 * * * *'.")] = None,
     priority: Annotated[int | None, typer.Option(min=0, max=1000, help="Lower goes first.")] = None,
@@ -70,11 +79,17 @@ def listed(
     job_type: Annotated[
         str | None, typer.Option("--type", help="Only this type.", autocompletion=job_types)
     ] = None,
-    symbol: Annotated[str | None, typer.Option(help="Only this symbol.")] = None,
+    symbol: Annotated[
+        str | None, typer.Option(help="Only this symbol.", autocompletion=symbols_of_exchange)
+    ] = None,
     timeframe: _Timeframe = None,
     status: Annotated[Status | None, typer.Option(help="Only with this status.")] = None,
     state: Annotated[
-        str | None, typer.Option(help="Only in this state; done and paused as the table has them.")
+        str | None,
+        typer.Option(
+            help="Only in this state; done and paused as the table has them.",
+            autocompletion=job_states,
+        ),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 100,
     cursor: Annotated[str | None, typer.Option(help="Go on after an earlier list.")] = None,

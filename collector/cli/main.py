@@ -12,15 +12,19 @@ from collector.cli import (
     apply,
     backup,
     candles,
+    config,
     connectors,
     doctor,
     fxcm,
     history,
     jobs,
     keys,
+    logs,
+    markets,
     programs,
     quarantine,
     repair,
+    reports,
     status,
     streams,
     tickers,
@@ -31,11 +35,13 @@ from collector.version import __version__
 
 _UNSAID = {"help": False}
 _GROUPS = {
+    "config": config.app,
     "connector": connectors.app,
     "fxcm": fxcm.app,
     "job": jobs.app,
     "key": keys.app,
     "migrate": programs.migrate,
+    "report": reports.report,
 }
 
 app = typer.Typer(
@@ -60,6 +66,8 @@ for verbs in (
     apply.app,
     streams.app,
     status.app,
+    markets.app,
+    reports.app,
     doctor.app,
     candles.app,
     trades.app,
@@ -68,6 +76,7 @@ for verbs in (
     quarantine.app,
     repair.app,
     backup.app,
+    logs.app,
 ):
     app.add_typer(verbs)
 for name, verbs in _GROUPS.items():

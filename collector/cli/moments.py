@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from collector.cli.failures import UsageMistake
 from collector.durations import shown_span
 from collector.market.moment import EARLIEST_MS, LATEST_MS
 from collector.operations.moments import moment_ms
 
-if TYPE_CHECKING:
-    from collector.market.interval import Interval
 
+def typed_range(start: str | None, end: str | None, now_ms: int) -> tuple[int | None, int | None]:
+    """Both ends of a range; None for one that was not typed.
 
-def range_ms(start: str | None, end: str | None, now_ms: int, there: Interval) -> tuple[int, int]:
-    """Both ends of a range, inside what there is; an end that was not typed is that of all.
-
-    Raises UsageMistake for one that ends before it begins.
+    Raises UsageMistake for a range that ends before it begins.
     """
-    from_ms = there.from_ms if start is None else moment_ms(start, now_ms)
-    to_ms = there.to_ms if end is None else moment_ms(end, now_ms)
-    if start is not None and end is not None and to_ms <= from_ms:
-        raise UsageMistake("--end is not after --start")
-    return max(from_ms, there.from_ms), min(to_ms, there.to_ms)
+    from_ms = None if start is None else moment_ms(start, now_ms)
+    to_ms = None if end is None else moment_ms(end, now_ms)
+    if from_ms is not None and to_ms is not None and to_ms <= from_ms:
+        raise UsageMistake("--until is not after --since")
+    return from_ms, to_ms
+
+
+def shown_date(date: datetime | None) -> int | None:
+    """A date as epoch ms."""
+    return None if date is None else round(date.timestamp() * 1000)
 
 
 def shown_moment(ms: int | None, *, seconds: bool = True) -> str:

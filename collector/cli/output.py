@@ -42,6 +42,14 @@ def show(shown: RenderableType, *, to_stderr: bool = False) -> None:
     made.print(Text(shown) if isinstance(shown, str) else shown)
 
 
+def show_lines(lines: Iterable[str]) -> None:
+    """Prints lines as they are, never folded, and lets them out at once."""
+    made = console()
+    for line in lines:
+        made.print(Text(line), soft_wrap=True)
+    made.file.flush()
+
+
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]], right: str = "") -> Table:
     """A table without lines; columns named in `right` are numbers. The first is never cut."""
     made = Table(box=None, pad_edge=False, header_style="bold")

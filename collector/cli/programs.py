@@ -1,11 +1,12 @@
 """The verbs that run until they are stopped, and migrations: each is a program of its own."""
 
+import os
 from typing import Annotated
 
 import typer
 
 from collector.cli.failures import want_tracebacks
-from collector.cli.verb import Config, Debug, Json
+from collector.cli.verb import Config, Debug, Json, check_here
 from collector.operations.processes import become
 
 app = typer.Typer()
@@ -135,5 +136,6 @@ def migrate_rebuild_cursors(config: Config = None, json: Json = False) -> None:
 
 
 def _migrations(verb: str, config: Config, as_json: bool) -> None:
+    check_here(os.environ.get("COLLECTOR_URL"), verb if verb == "recover" else f"migrate {verb}")
     arguments = [verb] if config is None else [verb, "--config", str(config)]
     become("migrations", *arguments, *(["--json"] if as_json else []))

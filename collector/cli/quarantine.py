@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from collector.cli.arguments import Exchange, timeframes
+from collector.cli.completion import symbols_of_exchange
 from collector.cli.verb import Asked, given, verb
 
 app = typer.Typer()
@@ -15,7 +16,12 @@ def quarantine(
     asked: Asked,
     exchange: Exchange,
     symbol: Annotated[
-        str | None, typer.Argument(metavar="SYMBOL", help="Only this symbol, such as BTC/USDT.")
+        str | None,
+        typer.Argument(
+            metavar="SYMBOL",
+            help="Only this symbol, such as BTC/USDT.",
+            autocompletion=symbols_of_exchange,
+        ),
     ] = None,
     timeframe: Annotated[
         str | None,

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from collector.cli.arguments import Exchange
+from collector.cli.completion import symbols_of_exchange
 from collector.cli.verb import Asked, give, verb
 
 app = typer.Typer()
@@ -15,7 +16,12 @@ def tickers(
     asked: Asked,
     exchange: Exchange,
     symbol: Annotated[
-        str | None, typer.Argument(metavar="SYMBOL", help="Only this symbol, such as BTC/USDT.")
+        str | None,
+        typer.Argument(
+            metavar="SYMBOL",
+            help="Only this symbol, such as BTC/USDT.",
+            autocompletion=symbols_of_exchange,
+        ),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 100,
     cursor: Annotated[str | None, typer.Option(help="Go on after an earlier list.")] = None,

@@ -29,11 +29,11 @@ def trades(
     form: FormOption = None,
     force: Force = False,
 ) -> None:
-    """Print trades: from `--start` on, or else the newest. With `--out` write them to a file.
+    """Print trades: from `--since` on, or else the newest. With `--out` write them to a file.
 
     The file is CSV, Parquet or Arrow, has no limit, and appears whole or not at all.
 
-    Example: `collector trades binance BTC/USDT --start 2025-01-01 --end 2025-02-01 --out btc.csv`
+    Example: `collector trades binance BTC/USDT --since 2025-01-01 --until 2025-02-01 --out btc.csv`
     """
     from collector.cli.actions import export as files
     from collector.cli.actions import trades as actions
@@ -41,9 +41,9 @@ def trades(
     if out is None:
         if form is not None or force:
             raise UsageMistake("--format and --force are for a file: add --out")
-        stretch = actions.stretch_of(asked, exchange, symbol, start, end)
-        given(asked, actions.shown(stretch, limit, newest=start is None))
+        found = actions.range_of(asked, exchange, symbol, start, end)
+        given(asked, actions.shown(found, limit, newest=start is None))
     else:
         chosen = form_of(asked, form, out)
-        stretch = actions.stretch_of(asked, exchange, symbol, start, end)
-        given(asked, files.export(stretch.rows(), chosen.value, out, force))
+        found = actions.range_of(asked, exchange, symbol, start, end)
+        given(asked, files.export(actions.rows_of(found), chosen.value, out, force))

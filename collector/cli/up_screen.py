@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.live import Live
 
@@ -14,7 +14,11 @@ from collector.cli.trouble_lines import TroubleChanges, trouble_lines
 from collector.connectors.registry import ConnectorRegistry
 from collector.errors import DatabaseUnavailable
 from collector.jobs.history import count_backfills
+from collector.jobs.network import network_of
 from collector.jobs.queue import JobQueue
+from collector.operations.shown.connector import shown_connector
+from collector.operations.shown.job import shown_job
+from collector.operations.shown.status import shown_trouble
 from collector.operations.trouble_facts import troubles_now
 from collector.operations.troubles import no_database
 from collector.progress import BarRate, slots_done
@@ -26,7 +30,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from collector.mongo.client import Database
-    from collector.operations.troubles import Trouble
 
 REDRAW_SECONDS = 0.5
 LINE_SECONDS = 5.0
@@ -44,7 +47,7 @@ class UpScreen:
     """Prints one line."""
     _pace: BarRate = field(default_factory=BarRate)
     _changes: TroubleChanges = field(default_factory=TroubleChanges)
-    _found: Sequence[Trouble] = ()
+    _found: Sequence[dict[str, Any]] = ()
     _looked_at: float = float("-inf")
 
     async def keep_showing(self) -> None:
@@ -59,31 +62,28 @@ class UpScreen:
 
     async def print_lines(self) -> None:
         """How far the work is, and the troubles that began or ended since the last time."""
+        now_ms = self.database.server_clock.now_ms()
         try:
             await self._look()
-            jobs = await JobQueue(self.database).find(limit=MOST_JOBS)
-            connectors = await ConnectorRegistry(self.database).all()
+            jobs, connectors = await self._jobs(), await self._connectors()
         except DatabaseUnavailable as error:
-            self._found = [no_database(str(error), self.database.away_since_ms)]
+            self._found = [self._away(error)]
             jobs, connectors = [], []
-        now_ms = self.database.server_clock.now_ms()
         for line in self._changes.lines(self._found, now_ms):
             self.say(line)
         if jobs or connectors:
             speed = self._pace.note(time.monotonic(), sum(slots_done(job)[0] for job in jobs))
-            self.say(one_line(jobs, connectors, speed, now_ms, self._found))
+            self.say(one_line(jobs, connectors, speed, self._found))
 
     async def _draw(self, live: Live) -> None:
         now_ms = self.database.server_clock.now_ms()
         try:
             await self._look()
-            jobs = await JobQueue(self.database).find(limit=MOST_JOBS)
-            connectors = await ConnectorRegistry(self.database).all()
+            jobs, connectors = await self._jobs(), await self._connectors()
             prices = await LiveBoard(self.database).mids()
             in_all = await count_backfills(self.database)
         except DatabaseUnavailable as error:
-            away = [no_database(str(error), self.database.away_since_ms)]
-            live.update("\n".join(trouble_lines(away, now_ms)), refresh=True)
+            live.update("\n".join(trouble_lines([self._away(error)], now_ms)), refresh=True)
             return
         speed = self._pace.note(time.monotonic(), sum(slots_done(job)[0] for job in jobs))
         picture = board(
@@ -94,5 +94,17 @@ class UpScreen:
     async def _look(self) -> None:
         """Troubles change slowly: one look serves several pictures."""
         if time.monotonic() - self._looked_at >= LINE_SECONDS / 2:
-            self._found = await troubles_now(self.database)
+            self._found = [shown_trouble(each) for each in await troubles_now(self.database)]
             self._looked_at = time.monotonic()
+
+    async def _jobs(self) -> list[dict[str, Any]]:
+        found = await JobQueue(self.database).find(limit=MOST_JOBS)
+        return [shown_job(job) for job in found if network_of(job.exchange_id) is None]
+
+    async def _connectors(self) -> list[dict[str, Any]]:
+        now_ms = self.database.server_clock.now_ms()
+        found = await ConnectorRegistry(self.database).all()
+        return [shown_connector(connector, now_ms) for connector in found]
+
+    def _away(self, error: DatabaseUnavailable) -> dict[str, Any]:
+        return shown_trouble(no_database(str(error), self.database.away_since_ms))

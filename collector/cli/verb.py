@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from collector.cli.failures import want_tracebacks
+from collector.cli.failures import UsageMistake, want_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -56,7 +56,7 @@ class Asked:
         from collector.settings import load
 
         settings = load(self.config)
-        if settings.mongo_uri is None:
+        if settings.mongo_uri is None and settings.url is None:
             self.embedded.append(settings.home)
         if not self.demo:
             return settings
@@ -65,7 +65,7 @@ class Asked:
         return demo_settings(settings)
 
     def deployment(self) -> Deployment:
-        """The same with the file that processes are to read, for verbs that start some."""
+        """The same with the file that processes are to read."""
         from collector.operations.deployment import Deployment
 
         settings = self.settings()
@@ -74,6 +74,22 @@ class Asked:
         from collector.cli.demo_settings import demo_config
 
         return Deployment(settings, demo_config(settings.home))
+
+    def here(self, verb: str) -> Deployment:
+        """For a verb that works on this machine's database or files and not through an API.
+
+        Raises UsageMistake where COLLECTOR_URL names one.
+        """
+        where = self.deployment()
+        check_here(where.settings.url, verb)
+        return where
+
+
+def check_here(url: str | None, verb: str) -> None:
+    """Raises UsageMistake when an API is named: what would be done here is not meant then."""
+    if url:
+        needs = f"{verb} needs the database and the files themselves"
+        raise UsageMistake(f"{needs}: run it on the collector's machine, or unset COLLECTOR_URL")
 
 
 def verb(app: typer.Typer, name: str) -> Callable[[F], F]:

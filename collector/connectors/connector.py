@@ -24,6 +24,19 @@ GLOBAL = "all exchanges"
 """The name under which the optional limiter over all exchanges together is kept in `system`."""
 
 DEFAULT_RESERVE_THRESHOLD = 0.7
+_SETTINGS = (
+    "status",
+    "paused_until",
+    "notes",
+    "rate_limit",
+    "rate_limit_period_ms",
+    "algorithm",
+    "windows",
+    "max_concurrent_jobs",
+    "priority_reserve",
+    "reserve_threshold",
+    "spacing",
+)
 PAUSED_WITHOUT_END_MS = 5_000
 """When to look again at a pause that has no end: its end is unknown, and no request is sent."""
 
@@ -106,6 +119,12 @@ class Connector:
                 for at, window in enumerate(limits.all_windows)
             ),
         )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What operators change of it, by the places in the document where it is."""
+        circuit = {"circuit.settings": self._circuit.get("settings")}
+        return {name: self.document.get(name) for name in _SETTINGS} | circuit
 
     @property
     def creation_date(self) -> datetime:

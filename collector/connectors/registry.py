@@ -25,7 +25,7 @@ from collector.connectors.connector_fields import (
     shown_window,
     under_new_limits,
 )
-from collector.errors import NotFound
+from collector.errors import Changed, NotFound
 from collector.exchanges.throttle_log import QUOTAS
 from collector.mongo.client import NOW_MS, WAKE, Document
 
@@ -98,11 +98,18 @@ class ConnectorRegistry:
         documents = await self._connectors.find(_NOT_DELETED, sort=[("exchange_id", 1)])
         return [Connector.from_document(document) for document in documents]
 
-    async def pause(self, exchange_id: str, *, until_ms: int | None = None) -> Connector:
+    async def pause(
+        self,
+        exchange_id: str,
+        *,
+        until_ms: int | None = None,
+        only_if: Document | None = None,
+    ) -> Connector:
         """Stops every worker at its next token. With `until_ms` it ends by itself."""
-        return await self._change(exchange_id, {"status": "paused", "paused_until": until_ms})
+        fields = {"status": "paused", "paused_until": until_ms}
+        return await self._change(exchange_id, fields, only_if=only_if)
 
-    async def resume(self, exchange_id: str) -> Connector:
+    async def resume(self, exchange_id: str, *, only_if: Document | None = None) -> Connector:
         """Lifts a pause. A ban stays: it was imposed by the exchange, not by the operator.
 
         Also repairs a limiter whose clock was once ahead of the server's: its grants are dated now,
@@ -115,6 +122,7 @@ class ConnectorRegistry:
                 "paused_until": None,
                 "limiter": healed_limiter(),
             },
+            only_if=only_if,
         )
 
     async def heal(self) -> None:
@@ -169,12 +177,14 @@ class ConnectorRegistry:
             },
         )
 
-    async def unblock(self, exchange_id: str) -> Connector:
+    async def unblock(self, exchange_id: str, *, only_if: Document | None = None) -> Connector:
         """Removes a ban, by an operator's decision."""
         forgotten = {"blocked_until": 0, "blocked_reason": None, "blocked_for_ms": 0}
-        return await self._change(exchange_id, forgotten)
+        return await self._change(exchange_id, forgotten, only_if=only_if)
 
-    async def change_limits(self, exchange_id: str, changes: dict[str, Any]) -> Connector:
+    async def change_limits(
+        self, exchange_id: str, changes: dict[str, Any], *, only_if: Document | None = None
+    ) -> Connector:
         """Sets any of the limit fields and notes. What was granted already keeps counting."""
         fields: dict[str, Any] = {name: {"$literal": value} for name, value in changes.items()}
         windows: Sequence[Window] | None = changes.get("windows")
@@ -186,7 +196,7 @@ class ConnectorRegistry:
         update: list[Document] = [{"$set": fields}]
         if not changes.keys().isdisjoint(SHAPE_FIELDS):
             update.append({"$set": {**under_new_limits(), **shown_window()}})
-        return await self._change(exchange_id, {}, first=update)
+        return await self._change(exchange_id, {}, first=update, only_if=only_if)
 
     async def set_cadence(
         self, exchange_id: str, cadence: Mapping[str, float | str] | None
@@ -255,13 +265,18 @@ class ConnectorRegistry:
         fields: dict[str, Any],
         *,
         first: Sequence[Document] = (),
+        only_if: Document | None = None,
     ) -> Connector:
+        """`only_if` are values that the connector must still have; Changed when it has others."""
         noticed = {"wake": WAKE, "updated_at": "$$NOW"}
         document = await self._connectors.find_one_and_update(
-            {"exchange_id": exchange_id, **_NOT_DELETED},
+            {"$and": [{"exchange_id": exchange_id, **_NOT_DELETED}, only_if or {}]},
             [*first, {"$set": {**fields, **noticed}}],
             return_document=ReturnDocument.AFTER,
         )
+        if document is None and only_if is not None:
+            await self.get(exchange_id)
+            raise Changed(f"the connector {exchange_id!r} was changed meanwhile")
         return _found(document, exchange_id)
 
 

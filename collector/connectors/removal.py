@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pymongo import ReturnDocument
 
 from collector.connectors.connector import Connector
-from collector.errors import NotFound
+from collector.errors import Changed, NotFound
 from collector.mongo.client import NOW_MS, WAKE
 
 if TYPE_CHECKING:
@@ -38,15 +38,21 @@ class Removal:
         )
         return found is not None
 
-    async def announce(self, exchange_id: str) -> str:
-        """Announces the removal; returns the token to finish it with. NotFound when it is gone."""
+    async def announce(self, exchange_id: str, *, only_if: Document | None = None) -> str:
+        """Announces the removal; returns the token to finish it with. NotFound when it is gone.
+
+        Changed when it is there and does not have the values of `only_if` any more.
+        """
+        there = {"exchange_id": exchange_id, **_NOT_DELETED}
         token = uuid.uuid4().hex
         until = {"$add": [NOW_MS, ANNOUNCED_FOR_MS]}
         announced = await self._connectors.find_one_and_update(
-            {"exchange_id": exchange_id, **_NOT_DELETED},
+            {"$and": [there, only_if or {}]},
             [{"$set": {"removal": {"token": token, "until": until}}}],
             projection={"_id": 1},
         )
+        if announced is None and only_if and await self._connectors.find_one(there):
+            raise Changed(f"the connector {exchange_id!r} was changed meanwhile")
         if announced is None:
             raise NotFound(f"there is no connector {exchange_id!r}")
         return token

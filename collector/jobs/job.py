@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cursor", "Job", "JobSpec", "RecoveredJob"]
 
+_SETTINGS = ("status", "schedule", "priority", "params")
 C = TypeVar("C", bound=CursorShape)
 P = TypeVar("P", bound=Params)
 
@@ -124,6 +125,11 @@ class Job:
             params=document.get("params") or {},
             document=document,
         )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What operators change of it, as its document has it."""
+        return {name: self.document.get(name) for name in _SETTINGS}
 
     @property
     def asks_with_priority(self) -> bool:

@@ -13,16 +13,17 @@ from bson.errors import InvalidId
 from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
-from collector.errors import JobConflict, NotFound
-from collector.jobs import types
-from collector.jobs.job import Cursor, Job, JobSpec, RecoveredJob
+from collector.errors import Changed, JobConflict, NotFound
+from collector.jobs.job import Job
 from collector.jobs.listing import JobListing
+from collector.jobs.new_document import is_new, new_document
 from collector.jobs.states import BY_NAME, JobTransition, State, Status
-from collector.mongo.client import EPOCH_SECONDS, NOW_MS, WAKE, Document
+from collector.mongo.client import NOW_MS, WAKE, Document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from collector.jobs.job import JobSpec
     from collector.jobs.schedule import Schedule
     from collector.mongo.client import Database
 
@@ -44,7 +45,7 @@ class JobQueue:
         try:
             before = await self._jobs.find_one_and_update(
                 {"unique_key": spec.unique_key, "status": {"$in": LIVE}},
-                [{"$replaceWith": {"$cond": [_is_new(), _new_document(spec), "$$ROOT"]}}],
+                [{"$replaceWith": {"$cond": [is_new(), new_document(spec), "$$ROOT"]}}],
                 upsert=True,
                 return_document=ReturnDocument.BEFORE,
             )
@@ -82,11 +83,13 @@ class JobQueue:
         )
         return [Job.from_document(document) for document in documents]
 
-    async def with_prefix(self, prefix: str, limit: int) -> list[Job]:
-        """Live jobs whose id begins with these hexadecimal digits."""
+    async def with_prefix(
+        self, prefix: str, limit: int, statuses: Sequence[str] = LIVE
+    ) -> list[Job]:
+        """Jobs whose id begins with these hexadecimal digits; live ones unless others are named."""
         first, last = (ObjectId(prefix.ljust(24, digit)) for digit in "0f")
         found = await self._jobs.find(
-            {"_id": {"$gte": first, "$lte": last}, "status": {"$in": sorted(LIVE)}}, limit=limit
+            {"_id": {"$gte": first, "$lte": last}, "status": {"$in": sorted(statuses)}}, limit=limit
         )
         return [Job.from_document(document) for document in found]
 
@@ -103,8 +106,10 @@ class JobQueue:
         next_run_ms: int | None = None,
         priority: int | None = None,
         params: Mapping[str, Any] | None = None,
+        only_if: Document | None = None,
     ) -> Job:
-        """Sets what is given; NotFound when deleted.
+        """Sets what is given; NotFound when deleted. Changed when it has other values by now than
+        `only_if`.
 
         `next_run_ms` comes from the new schedule. It applies to a job that waits for its time and
         to the end of a run under way, not to a job that waits for a token or after a fault.
@@ -122,10 +127,12 @@ class JobQueue:
         if params is not None:
             fields["params"] = {"$literal": dict(params)}
         document = await self._jobs.find_one_and_update(
-            {"_id": _object_id(job_id), "status": {"$in": list(LIVE)}},
+            {"$and": [{"_id": _object_id(job_id), "status": {"$in": list(LIVE)}}, only_if or {}]},
             [{"$set": fields}],
             return_document=ReturnDocument.AFTER,
         )
+        if document is None and only_if is not None:
+            _check_unchanged(await self.get(job_id), only_if)
         return _found(document, job_id)
 
     async def active_of_exchange(self, exchange_id: str, *, besides: Sequence[str] = ()) -> int:
@@ -138,25 +145,23 @@ class JobQueue:
             }
         )
 
-    async def pause(self, job_id: str | ObjectId) -> Job:
+    async def pause(self, job_id: str | ObjectId, *, only_if: Document | None = None) -> Job:
         """Stops it; a running one stops after its current page. Pausing twice is fine."""
-        return await self._either(
-            job_id, ("pause", "pause_running"), already=lambda job: job.status is Status.PAUSED
-        )
+        names = ("pause", "pause_running")
+        return await self._either(job_id, names, lambda job: job.status is Status.PAUSED, only_if)
 
-    async def resume(self, job_id: str | ObjectId) -> Job:
+    async def resume(self, job_id: str | ObjectId, *, only_if: Document | None = None) -> Job:
         """Lets it run again, starting now. Resuming an active job is fine."""
-        return await self._either(
-            job_id, ("resume", "resume_running"), already=lambda job: job.status is Status.ACTIVE
-        )
+        names = ("resume", "resume_running")
+        return await self._either(job_id, names, lambda job: job.status is Status.ACTIVE, only_if)
 
-    async def run(self, job_id: str | ObjectId) -> Job:
+    async def run(self, job_id: str | ObjectId, *, only_if: Document | None = None) -> Job:
         """Starts it now, whatever its schedule. Does nothing to a running job."""
-        return await self._either(job_id, ("run", "run_settled"), already=_is_running)
+        return await self._either(job_id, ("run", "run_settled"), _is_running, only_if)
 
-    async def delete(self, job_id: str | ObjectId) -> Job:
+    async def delete(self, job_id: str | ObjectId, *, only_if: Document | None = None) -> Job:
         """Soft delete; a running worker stops after its current page."""
-        return await self._either(job_id, ("delete",))
+        return await self._either(job_id, ("delete",), lambda _: False, only_if)
 
     async def delete_of_exchange(
         self, exchange_id: str, *, only_types: Sequence[str] | None = None
@@ -173,11 +178,11 @@ class JobQueue:
         self,
         job_id: str | ObjectId,
         names: tuple[str, ...],
-        *,
-        already: Callable[[Job], bool] = lambda _: False,
+        already: Callable[[Job], bool],
+        only_if: Document | None,
     ) -> Job:
         """Applies the first of the named transitions that fits, or returns the job when none has
-        to.
+        to. Changed when it has other values by now than `only_if`.
 
         Between two reads a worker may lease or settle the job. When a read finds a state from which
         a transition would now start, it tries again instead of refusing.
@@ -185,10 +190,11 @@ class JobQueue:
         transitions = [BY_NAME[name] for name in names]
         while True:
             for transition in transitions:
-                moved = await self._move(job_id, transition)
+                moved = await self._move(job_id, transition, only_if or {})
                 if moved is not None:
                     return moved
             job = await self.get(job_id)
+            _check_unchanged(job, only_if or {})
             if already(job):
                 return job
             if not any(transition.starts_from(job.state, job.status) for transition in transitions):
@@ -197,7 +203,9 @@ class JobQueue:
                     f"cannot {names[0]} it"
                 )
 
-    async def _move(self, job_id: str | ObjectId, transition: JobTransition) -> Job | None:
+    async def _move(
+        self, job_id: str | ObjectId, transition: JobTransition, only_if: Document
+    ) -> Job | None:
         fields: Document = {"wake": WAKE, "updated_at": "$$NOW"}
         if transition.state_to is not None:
             fields["state"] = transition.state_to.value
@@ -207,12 +215,13 @@ class JobQueue:
             # A fresh start by an operator: earlier failures no longer count.
             fields |= {"next_run_at": NOW_MS, "waiting_for": None, "refused": None}
             fields |= dict.fromkeys(("attempt", "kills", "kills_alone"), 0)
+        fits = {
+            "_id": _object_id(job_id),
+            "state": {"$in": sorted(transition.states_from)},
+            "status": {"$in": sorted(transition.status_from)},
+        }
         document = await self._jobs.find_one_and_update(
-            {
-                "_id": _object_id(job_id),
-                "state": {"$in": sorted(transition.states_from)},
-                "status": {"$in": sorted(transition.status_from)},
-            },
+            {"$and": [fits, only_if]},
             [{"$set": fields}],
             return_document=ReturnDocument.AFTER,
         )
@@ -224,93 +233,13 @@ class JobQueue:
         )
 
 
+def _check_unchanged(job: Job, known: Document) -> None:
+    if any(job.document.get(name) != value for name, value in known.items()):
+        raise Changed(f"job {job.id} was changed meanwhile")
+
+
 def _is_running(job: Job) -> bool:
     return job.state is State.RUNNING and job.status is Status.ACTIVE
-
-
-def _is_new() -> Document:
-    """In an upsert's pipeline: whether the document is being inserted."""
-    return {"$eq": [{"$type": "$created_at"}, "missing"]}
-
-
-def _new_document(spec: JobSpec) -> Document:
-    first_run: Any = NOW_MS if spec.first_run_ms is None else spec.first_run_ms
-    due = {"$lte": [first_run, NOW_MS]}
-    given = {
-        "exchange_id": spec.exchange_id,
-        "type": spec.type,
-        "symbol": spec.symbol,
-        "timeframe": spec.timeframe,
-        "unique_key": spec.unique_key,
-        "schedule": spec.effective_schedule.to_document(),
-        "priority": spec.effective_priority,
-        "cursor": spec.cursor.to_document(),
-        "params": dict(spec.params),
-        **_requested(spec),
-    }
-    return {
-        "$mergeObjects": [
-            {"$literal": {**given, **_UNTOUCHED}},
-            {
-                # An upsert names the new document itself; keep that name.
-                "_id": {"$ifNull": ["$_id", "$$REMOVE"]},
-                "state": {"$cond": [due, State.QUEUED.value, State.IDLE.value]},
-                "next_run_at": first_run,
-                "fence": _first_fence(spec),
-                "created_at": "$$NOW",
-                "updated_at": "$$NOW",
-            },
-            {} if spec.recovered is None else _as_before(spec, spec.recovered),
-        ]
-    }
-
-
-def _requested(spec: JobSpec) -> Document:
-    """Where its history is to begin: the cursor moves on, and this stays."""
-    row = types.find(spec.type)
-    if row is None or row.span is not types.Span.PAST or not isinstance(spec.cursor, Cursor):
-        return {}
-    if spec.recovered is None:
-        return {"requested_since": spec.cursor.since_ms}
-    known = spec.recovered.requested_since
-    return {} if known is None else {"requested_since": known}
-
-
-def _first_fence(spec: JobSpec) -> Any:
-    """Epoch seconds where an earlier job's fence may be on record outside this database."""
-    row = types.find(spec.type)
-    outlives = row is not None and row.fence_outlives_job
-    return EPOCH_SECONDS if outlives or spec.recovered is not None else 0
-
-
-def _as_before(spec: JobSpec, before: RecoveredJob) -> Document:
-    fields: Document = {
-        "status": before.status.value,
-        "progress": {"$literal": before.progress and dict(before.progress)},
-    }
-    if before.declared is not None:
-        fields["declared"] = {"$literal": before.declared}
-    if spec.cursor.done:
-        fields |= {"status": Status.PAUSED.value, "state": State.SUCCESS.value}
-    return fields
-
-
-_UNTOUCHED: Document = {
-    "status": Status.ACTIVE.value,
-    "attempt": 0,
-    "kills": 0,
-    "waiting_for": None,
-    "progress": None,
-    "stats": {
-        "runs": 0,
-        "success": 0,
-        "fail": 0,
-        "last_run_at": None,
-        "last_success_at": None,
-        "last_error": None,
-    },
-    "lock": {"locked_by": None, "lock_until": None, "lease_token": None},
-}
 
 
 def _object_id(job_id: str | ObjectId) -> ObjectId:

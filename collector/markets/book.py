@@ -145,9 +145,33 @@ class MarketBook:
             limit=most,
         )
 
+    async def named(
+        self,
+        exchange_id: str,
+        filters: Mapping[str, str | bool],
+        symbols: Sequence[str],
+        *,
+        limit: int,
+    ) -> list[Document]:
+        """Those of these symbols, in order. `filters` are exact values."""
+        query: Document = {name: {"$eq": value} for name, value in filters.items()}
+        query |= {"exchange_id": exchange_id, "symbol": {"$in": list(symbols)}}
+        return await self._markets.find(
+            query, projection={"raw": 0}, sort=[("symbol", 1)], limit=limit
+        )
+
     async def symbols(self, exchange_id: str) -> list[str]:
         """Every symbol ever seen, in order; empty when the exchange's markets are not known."""
         documents = await self._markets.find(
             {"exchange_id": exchange_id}, projection={"symbol": 1, "_id": 0}, sort=[("symbol", 1)]
+        )
+        return [document["symbol"] for document in documents]
+
+    async def listed(self, exchange_id: str) -> list[str]:
+        """The symbols that the exchange trades today, in order."""
+        documents = await self._markets.find(
+            {"exchange_id": exchange_id, "active": True},
+            projection={"symbol": 1, "_id": 0},
+            sort=[("symbol", 1)],
         )
         return [document["symbol"] for document in documents]

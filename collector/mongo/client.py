@@ -23,6 +23,7 @@ from collector.backoff import Backoff
 from collector.clock import Clock, SystemClock
 from collector.errors import DatabaseRefused, DatabaseUnavailable
 from collector.mongo.address import unusable
+from collector.mongo.change_stream import Following, keeping_cancellation
 from collector.mongo.driver_errors import as_unavailable, first_line
 from collector.mongo.server_clock import ServerClock
 
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 T = TypeVar("T")
-if TYPE_CHECKING:
-    NextChange = Callable[[], Awaitable[Document | None]]
 
 NOW_MS: Document = {"$toLong": "$$NOW"}
 """The server's clock in epoch milliseconds, inside a statement."""
@@ -171,26 +170,21 @@ class Database:
                 await asyncio.sleep(pause)
 
     @asynccontextmanager
-    async def changes(self, pipeline: Sequence[Mapping[str, Any]]) -> AsyncIterator[NextChange]:
-        """A change stream on this database: each call returns the next change.
+    async def changes(
+        self, pipeline: Sequence[Mapping[str, Any]], *, resume_after: str | None = None
+    ) -> AsyncIterator[Following]:
+        """A change stream on this database, from now on or from after a place in it.
 
-        It returns None when nothing happened for a second, and raises DatabaseUnavailable when the
-        stream has ended. No cancellation is lost on the way: the
-        driver repeats what was cancelled when a stream is opened, read or closed.
+        No cancellation is lost on the way: the driver repeats what was cancelled when a stream is
+        opened, read or closed.
         """
+        after = None if resume_after is None else {"_data": resume_after}
         with keeping_cancellation():
-            stream = await self._raw.watch(list(pipeline), max_await_time_ms=1_000)
-
-        async def following() -> Document | None:
-            with keeping_cancellation():
-                change = await stream.try_next()
-            if change is None and not stream.alive:
-                # A stream whose database was dropped returns at once for ever, without a wait.
-                raise DatabaseUnavailable("the change stream has ended: the database was dropped")
-            return change
-
+            stream = await self._raw.watch(
+                list(pipeline), resume_after=after, max_await_time_ms=1_000
+            )
         try:
-            yield following
+            yield Following(stream)
         finally:
             with keeping_cancellation():
                 await stream.close()
@@ -321,20 +315,3 @@ def _client(uri: str, pool: int) -> AsyncMongoClient[Document]:
         )
     except (PyMongoError, ValueError, TypeError) as error:
         raise unusable(uri, error) from None
-
-
-@contextmanager
-def keeping_cancellation() -> Iterator[None]:
-    """Raises CancelledError at the end of the block when the driver has swallowed one.
-
-    The driver takes a cancelled read for a broken connection and repeats it: the cancelled task
-    would continue as if nothing had happened, and a caller that waits for its end would wait for
-    ever.
-    """
-    task = asyncio.current_task()
-    requests = task.cancelling() if task else 0
-    try:
-        yield
-    finally:
-        if task and task.cancelling() > requests:
-            raise asyncio.CancelledError

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from collector.connectors.removal import Removal
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from collector.connectors.connector import Connector
     from collector.jobs.job import Job, JobSpec
-    from collector.mongo.client import Database
+    from collector.mongo.client import Database, Document
 
 AT_ONCE = 32
 
@@ -58,18 +59,26 @@ async def add(database: Database, specs: Sequence[JobSpec]) -> list[tuple[Job, b
     return jobs
 
 
-async def resume(database: Database, job_id: str | ObjectId) -> Job:
+async def resume(
+    database: Database, job_id: str | ObjectId, *, only_if: Document | None = None
+) -> Job:
     """Lets it run again, if there is a connector for it."""
-    return await _started(database, job_id, JobQueue(database).resume)
+    return await _started(database, job_id, partial(JobQueue(database).resume, only_if=only_if))
 
 
-async def run(database: Database, job_id: str | ObjectId) -> Job:
+async def run(
+    database: Database, job_id: str | ObjectId, *, only_if: Document | None = None
+) -> Job:
     """Starts it now, if there is a connector for it."""
-    return await _started(database, job_id, JobQueue(database).run)
+    return await _started(database, job_id, partial(JobQueue(database).run, only_if=only_if))
 
 
 async def remove_connector(
-    database: Database, exchange_id: str, *, cascade: bool = False
+    database: Database,
+    exchange_id: str,
+    *,
+    cascade: bool = False,
+    only_if: Document | None = None,
 ) -> tuple[Connector, int]:
     """Deletes a connector and its duties; how many jobs went with it.
 
@@ -77,7 +86,7 @@ async def remove_connector(
     resumed when there is a connector again.
     """
     queue, removal = JobQueue(database), Removal(database)
-    token = await removal.announce(exchange_id)
+    token = await removal.announce(exchange_id, only_if=only_if)
     try:
         if not cascade:
             active = await queue.active_of_exchange(exchange_id, besides=types.belongings())

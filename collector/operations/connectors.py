@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from collector.connectors.connector import Connector
-    from collector.mongo.client import Database
+    from collector.mongo.client import Database, Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,18 @@ async def check_connector(database: Database, exchange_id: str) -> None:
         raise InvalidInput("exchange_id", "no_connector", reason) from None
 
 
-async def pause(database: Database, exchange_id: str, until_ms: int | None = None) -> Connector:
+async def pause(
+    database: Database,
+    exchange_id: str,
+    until_ms: int | None = None,
+    *,
+    only_if: Document | None = None,
+) -> Connector:
     """Stops every worker at its next token; with `until_ms` the pause ends by itself."""
     if until_ms is not None and until_ms <= await database.now_ms():
         raise InvalidInput("until", "in_the_past", "`until` is in the past")
-    return await ConnectorRegistry(database).pause(exchange_id, until_ms=until_ms)
+    registry = ConnectorRegistry(database)
+    return await registry.pause(exchange_id, until_ms=until_ms, only_if=only_if)
 
 
 async def ensure(

@@ -1,6 +1,7 @@
 """Changes to an existing job: pause, resume, run, delete, change.
 
-A deleted job appears in lists only: here it is not found.
+A deleted job appears in lists only: here it is not found. With `only_if`, settings that the caller
+knows (`Job.settings`), a job that has others by now is left alone: Changed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from collector.jobs.schedule import Schedule
-    from collector.mongo.client import Database
+    from collector.mongo.client import Database, Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,27 +42,38 @@ async def live_job(database: Database, job_id: str) -> Job:
     return job
 
 
-async def pause(database: Database, job_id: str) -> Job:
+async def pause(database: Database, job_id: str, *, only_if: Document | None = None) -> Job:
     """Stops it; a running one stops after its current page. Pausing twice is fine."""
-    return await JobQueue(database).pause((await live_job(database, job_id)).id)
+    job = await live_job(database, job_id)
+    return await JobQueue(database).pause(job.id, only_if=only_if)
 
 
-async def resume(database: Database, job_id: str) -> Job:
+async def resume(database: Database, job_id: str, *, only_if: Document | None = None) -> Job:
     """Lets it run again, starting now, if there is a connector for it."""
-    return await connected_jobs.resume(database, (await live_job(database, job_id)).id)
+    job = await live_job(database, job_id)
+    return await connected_jobs.resume(database, job.id, only_if=only_if)
 
 
-async def run(database: Database, job_id: str) -> Job:
+async def run(database: Database, job_id: str, *, only_if: Document | None = None) -> Job:
     """Starts it now, whatever its schedule, if there is a connector for it."""
-    return await connected_jobs.run(database, (await live_job(database, job_id)).id)
+    job = await live_job(database, job_id)
+    return await connected_jobs.run(database, job.id, only_if=only_if)
 
 
-async def delete(database: Database, job_id: str) -> Job:
+async def delete(database: Database, job_id: str, *, only_if: Document | None = None) -> Job:
     """Soft delete; what it collected stays."""
-    return await JobQueue(database).delete((await live_job(database, job_id)).id)
+    job = await live_job(database, job_id)
+    return await JobQueue(database).delete(job.id, only_if=only_if)
 
 
-async def change(database: Database, job: Job, wanted: JobEdit, spread: float) -> Job:
+async def change(
+    database: Database,
+    job: Job,
+    wanted: JobEdit,
+    spread: float,
+    *,
+    only_if: Document | None = None,
+) -> Job:
     """Sets what is given. `spread` in [0, 1) places its next run within the schedule's jitter."""
     row = types.find(job.type)
     if row is not None and wanted.params is not None:
@@ -78,4 +90,5 @@ async def change(database: Database, job: Job, wanted: JobEdit, spread: float) -
         next_run_ms=next_run_ms,
         priority=priority,
         params=wanted.params,
+        only_if=only_if,
     )

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from collector.errors import InvalidInput
 from collector.exchanges.mistaken import mistaken_symbol, served_timeframes, without_bars
+from collector.jobs.types import MARKETS_REFRESH
 from collector.market.near import near
 from collector.market.symbol import symbol_to_name
 from collector.market.timeframe import Timeframe
 from collector.markets.book import MarketBook
+from collector.operations.meant_symbol import is_pattern, is_short, like, meant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,6 +29,40 @@ class MarketNames:
 
     def __init__(self, database: Database) -> None:
         self._book = MarketBook(database)
+
+    async def meant(
+        self, exchange_id: str, names: Iterable[str], *, field: str = "symbol"
+    ) -> list[str]:
+        """The symbols that are meant: BTCUSDT where one market is written so, `*/USDT` for all
+        listed markets like that. Others stay as they are: `check_series` looks at them.
+        """
+        found: dict[str, None] = {}
+        for name in names:
+            if is_pattern(name):
+                found |= dict.fromkeys(await self._like(exchange_id, name, field))
+            elif is_short(name):
+                found[await self._written_so(exchange_id, name, field)] = None
+            else:
+                found[name] = None
+        return list(found)
+
+    async def _like(self, exchange_id: str, pattern: str, field: str) -> list[str]:
+        if not await self.symbols(exchange_id):
+            how = f"add its connector, and a worker asks for them ({MARKETS_REFRESH.name})"
+            reason = f"the markets of {exchange_id} are not known yet: {how}"
+            raise InvalidInput(field, "unknown_markets", reason)
+        found = like(pattern.upper(), await self._book.listed(exchange_id))
+        if not found:
+            reason = f"{exchange_id} lists no market like {pattern!r}"
+            raise InvalidInput(field, "unknown_symbol", reason)
+        return found
+
+    async def _written_so(self, exchange_id: str, name: str, field: str) -> str:
+        by_id = await self._book.page(exchange_id, {"venue_id": name, "active": True}, limit=2)
+        if len(by_id) == 1:
+            return str(by_id[0]["symbol"])
+        listed = await self._book.listed(exchange_id)
+        return meant(name, listed, exchange_id, field=field)
 
     async def check_series(
         self,
@@ -57,13 +93,7 @@ class MarketNames:
 
         InvalidInput when they are and it is not among them.
         """
-        mistake = mistaken_symbol(exchange_id, symbol)
-        if mistake is not None:
-            raise InvalidInput(field, mistake.code, mistake.reason, mistake.instead)
-        try:
-            symbol_to_name(symbol)
-        except ValueError as error:
-            raise InvalidInput(field, "unknown_symbol", str(error)) from None
+        check_form(exchange_id, symbol, field=field)
         market = await self._book.find(exchange_id, symbol)
         if market is not None:
             return market
@@ -80,6 +110,35 @@ class MarketNames:
     async def symbols(self, exchange_id: str) -> list[str]:
         """What the exchange is known to list; empty when its markets are not known."""
         return await self._book.symbols(exchange_id)
+
+
+class NoMarkets(MarketNames):
+    """Checks without a book: what can be told from the names alone."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def meant(
+        self, exchange_id: str, names: Iterable[str], *, field: str = "symbol"
+    ) -> list[str]:
+        return list(names)
+
+    async def market(self, exchange_id: str, symbol: str, *, field: str) -> None:
+        check_form(exchange_id, symbol, field=field)
+
+    async def symbols(self, exchange_id: str) -> list[str]:
+        return []
+
+
+def check_form(exchange_id: str, symbol: str, *, field: str) -> None:
+    """Refuses a symbol that no market of this exchange can have."""
+    mistake = mistaken_symbol(exchange_id, symbol)
+    if mistake is not None:
+        raise InvalidInput(field, mistake.code, mistake.reason, mistake.instead)
+    try:
+        symbol_to_name(symbol)
+    except ValueError as error:
+        raise InvalidInput(field, "unknown_symbol", str(error)) from None
 
 
 async def check_bars(exchange_id: str) -> None:

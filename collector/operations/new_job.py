@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from collector.errors import InvalidInput
@@ -14,6 +14,7 @@ from collector.market.near import near
 from collector.operations import requested_history
 from collector.operations.connectors import check_connector
 from collector.operations.market_names import check_bars, known_timeframe
+from collector.operations.meant_symbol import is_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -65,8 +66,13 @@ async def add_job(database: Database, request: JobRequest, names: MarketNames) -
     if spec.timeframe is not None and spec.type != types.OHLCV_FROM_TRADES.name:
         await check_bars(spec.exchange_id)
     if spec.symbol is not None:
+        if is_pattern(spec.symbol):
+            reason = "a job is about one market; `collector add` takes patterns"
+            raise InvalidInput("symbol", "unknown_symbol", reason)
+        [symbol] = await names.meant(spec.exchange_id, [spec.symbol])
+        spec = replace(spec, symbol=symbol)
         frames = () if spec.timeframe is None else (spec.timeframe,)
-        is_known = await names.check_series(spec.exchange_id, [spec.symbol], frames)
+        is_known = await names.check_series(spec.exchange_id, [symbol], frames)
     [found] = await requested_history.add(
         database, [spec], since_is_given=request.since is not None
     )

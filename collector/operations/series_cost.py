@@ -22,7 +22,7 @@ from collector.operations.market_names import MarketNames, check_bars
 from collector.operations.new_job import check_range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from collector.connectors.window import Window
     from collector.exchanges.quirks.record import Quirks
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 class SeriesCost:
     """An estimate. Seconds are those of the budget alone: the way to the exchange comes on top."""
 
+    symbols: tuple[str, ...]
+    """Those that are meant."""
     series: int
     existing: int
     """Series of these whose history is stored or being fetched already."""
@@ -58,9 +60,10 @@ async def series_cost(database: Database, wanted: SeriesRequest) -> SeriesCost:
     now_ms = await database.now_ms()
     check_range(wanted.since, None, now_ms)
     await check_bars(exchange_id)
-    symbols, frames = list(dict.fromkeys(wanted.symbols)), dict.fromkeys(wanted.timeframes)
-    fields = ("symbols", "timeframes")
-    await MarketNames(database).check_series(exchange_id, symbols, list(frames), fields=fields)
+    names, fields = MarketNames(database), ("symbols", "timeframes")
+    symbols = await names.meant(exchange_id, wanted.symbols, field=fields[0])
+    frames = dict.fromkeys(wanted.timeframes)
+    await names.check_series(exchange_id, symbols, list(frames), fields=fields)
     # An exchange without a record needs an import of ccxt.
     quirks = await asyncio.to_thread(quirks_for, exchange_id)
     windows, has_connector = await _windows(database, exchange_id)
@@ -73,7 +76,7 @@ async def series_cost(database: Database, wanted: SeriesRequest) -> SeriesCost:
         since = wanted.since if wanted.since is not None else listed
         figures.add(frame, since, now_ms, known.get((symbol, frame.name)), fetch=wanted.backfill)
     ahead = (await backfill_bars_left(database, exchange_id)).get(exchange_id, 0)
-    return figures.cost(ahead, has_connector=has_connector)
+    return figures.cost(symbols, ahead, has_connector=has_connector)
 
 
 async def _windows(database: Database, exchange_id: str) -> tuple[tuple[Window, ...], bool]:
@@ -127,10 +130,11 @@ class _Figures:
         self._bars += bars
         self._requests += math.ceil(bars / page)
 
-    def cost(self, bars_ahead: int, *, has_connector: bool) -> SeriesCost:
+    def cost(self, symbols: Sequence[str], bars_ahead: int, *, has_connector: bool) -> SeriesCost:
         page = min(self._quirks.default_page, self._quirks.page(MINUTE.ms))
         daily = round(self._daily)
         return SeriesCost(
+            symbols=tuple(symbols),
             series=self._series,
             existing=self._existing,
             unknown=self._unknown,

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SeriesRequest:
-    """Every symbol in every timeframe. `since` None means from the first bar."""
+    """Every symbol in every timeframe. `since` None means from the first bar.
+
+    A symbol may be a pattern such as `*/USDT`, or written without its slash.
+    """
 
     exchange_id: str
     symbols: Sequence[str]
@@ -56,8 +59,8 @@ async def keep_series(database: Database, wanted: SeriesRequest, names: MarketNa
     InvalidInput for an exchange without a connector, and for names that do not exist.
     """
     await connectors.check_connector(database, wanted.exchange_id)
-    is_known = await _check(database, wanted, names)
-    return Kept(await _made(database, wanted), is_known)
+    symbols, is_known = await _check(database, wanted, names)
+    return Kept(await _made(database, wanted, symbols), is_known)
 
 
 async def add_series(
@@ -65,22 +68,28 @@ async def add_series(
 ) -> tuple[Ensured, Kept]:
     """The same, with a connector created when there is none, and only when all names are valid."""
     connectors.check_exchange(wanted.exchange_id)
-    is_known = await _check(database, wanted, names)
+    symbols, is_known = await _check(database, wanted, names)
     ensured = await connectors.ensure(database, wanted.exchange_id)
-    return ensured, Kept(await _made(database, wanted), is_known)
+    return ensured, Kept(await _made(database, wanted, symbols), is_known)
 
 
-async def _check(database: Database, wanted: SeriesRequest, names: MarketNames) -> bool:
+async def _check(
+    database: Database, wanted: SeriesRequest, names: MarketNames
+) -> tuple[list[str], bool]:
+    """The symbols that are meant, and whether they are known."""
     check_range(wanted.since, None, await database.now_ms())
     await check_bars(wanted.exchange_id)
     fields = ("symbols", "timeframes")
-    symbols = dict.fromkeys(wanted.symbols)
-    return await names.check_series(wanted.exchange_id, symbols, wanted.timeframes, fields=fields)
+    symbols = await names.meant(wanted.exchange_id, wanted.symbols, field=fields[0])
+    known = await names.check_series(wanted.exchange_id, symbols, wanted.timeframes, fields=fields)
+    return symbols, known
 
 
-async def _made(database: Database, wanted: SeriesRequest) -> list[RequestedJob]:
+async def _made(
+    database: Database, wanted: SeriesRequest, symbols: Sequence[str]
+) -> list[RequestedJob]:
     now_ms = await database.now_ms()
-    each = product(dict.fromkeys(wanted.symbols), dict.fromkeys(wanted.timeframes))
+    each = product(dict.fromkeys(symbols), dict.fromkeys(wanted.timeframes))
     specs = [
         spec
         for symbol, timeframe in each

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from collector.errors import InvalidInput, NotFound
 from collector.market.near import did_you_mean, near
+from collector.operations.meant_symbol import letters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,10 +64,6 @@ def spelt_so(name: str, symbols: Iterable[str]) -> str | None:
 
     A spot market (BTC/USDT) goes before a contract of the same name (BTC/USDT:USDT).
     """
-    wanted = _letters(name)
-    same = [each for each in symbols if _letters(each.partition(":")[0]) == wanted]
+    wanted = letters(name)
+    same = [each for each in symbols if letters(each.partition(":")[0]) == wanted]
     return min(same, key=lambda each: (":" in each, each)) if same else None
-
-
-def _letters(text: str) -> str:
-    return "".join(char for char in text.upper() if char.isalnum())

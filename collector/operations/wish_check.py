@@ -23,6 +23,19 @@ async def check_wish(settings: Settings, now_ms: int, names: MarketNames) -> lis
 
     Returns notes on exchanges whose markets, and so whose symbols, are not known yet.
     """
+    mistakes, unknown = await wish_mistakes(settings, now_ms, names)
+    if mistakes:
+        raise ConfigError("the settings file: " + "; ".join(mistakes))
+    return [
+        f"the markets of {exchange_id} are not known yet: its symbols are checked once they are"
+        for exchange_id in unknown
+    ]
+
+
+async def wish_mistakes(
+    settings: Settings, now_ms: int, names: MarketNames
+) -> tuple[list[str], list[str]]:
+    """The place of each mistake, and exchanges whose markets are not known yet."""
     mistakes: list[str] = []
     unknown: dict[str, None] = {}
     for exchange_id in settings.exchanges:
@@ -37,12 +50,7 @@ async def check_wish(settings: Settings, now_ms: int, names: MarketNames) -> lis
         except InvalidInput as error:
             place = f"streams.{at}.{_NAMES.get(error.field, error.field)}"
             mistakes.append(f"{place}: {error}")
-    if mistakes:
-        raise ConfigError("the settings file: " + "; ".join(mistakes))
-    return [
-        f"the markets of {exchange_id} are not known yet: its symbols are checked once they are"
-        for exchange_id in unknown
-    ]
+    return mistakes, list(unknown)
 
 
 async def _is_known(stream: StreamSettings, now_ms: int, names: MarketNames) -> bool:

@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from collector import logs, metrics
-from collector.mongo.client import keeping_cancellation
+from collector.mongo.change_stream import keeping_cancellation
 from collector.publication.gate import GateVerdict
 from collector.publication.gate_script import SCRIPT, arguments, ruling
 

@@ -240,10 +240,10 @@ async def test_a_large_body_is_refused_announced_or_not(client: Client) -> None:
 @pytest.mark.parametrize(
     ("path", "methods"),
     [
-        (CONNECTORS, "GET, POST"),
-        (f"{CONNECTORS}/simulated", "DELETE, GET, PATCH"),
-        (f"{JOBS}/{'0' * 24}", "DELETE, GET, PATCH, PUT"),
-        (f"{JOBS}/{'0' * 24}/runs", "GET"),
+        (CONNECTORS, "GET, HEAD, POST"),
+        (f"{CONNECTORS}/simulated", "DELETE, GET, HEAD, PATCH"),
+        (f"{JOBS}/{'0' * 24}", "DELETE, GET, HEAD, PATCH, PUT"),
+        (f"{JOBS}/{'0' * 24}/runs", "GET, HEAD"),
     ],
 )
 async def test_a_wrong_method_says_which_are_right(client: Client, path: str, methods: str) -> None:

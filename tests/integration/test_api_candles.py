@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import gzip
 import io
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from collector.market import extra
@@ -172,3 +174,55 @@ async def test_rows_are_limited_named_and_compressed(client: Client) -> None:
     plain = await client.get(URL, params=ASKED, headers={"Accept-Encoding": "identity"})
     assert "Content-Encoding" not in plain.headers
     assert plain.body == whole.body
+
+
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        ("gzip, zstd", "zstd"),
+        ("zstd;q=0.5, gzip", "gzip"),
+        ("*", "zstd"),
+        ("zstd;q=0", None),
+        ("br", None),
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "json", "arrow", "parquet"])
+async def test_rows_come_in_the_best_coding_that_is_accepted(
+    client: Client, form: str, accepted: str, coding: str | None
+) -> None:
+    contents = {}
+    for given in (accepted, "identity"):
+        async with client.session.get(
+            URL,
+            params={**ASKED, "format": form},
+            headers={"Accept-Encoding": given},
+            auto_decompress=False,
+        ) as response:
+            contents[given] = await response.read()
+            if given == accepted:
+                found = response.headers.get("Content-Encoding")
+            assert response.headers["Vary"] == "Accept-Encoding"
+    assert found == (None if form == "parquet" else coding)
+    packed = contents[accepted]
+    if found == "zstd":
+        packed = pa.CompressedInputStream(pa.BufferReader(packed), "zstd").read()
+    elif found == "gzip":
+        packed = gzip.decompress(packed)
+    assert packed == contents["identity"]
+
+
+async def test_the_newest_rows_instead_of_the_first(client: Client) -> None:
+    newest = await client.get(URL, params={**ASKED, "newest": "true", "limit": "3"})
+    assert [row[0] for row in newest.body["rows"]] == [at(7), at(8), at(9)]
+    end = {"end": str(at(6)), "gaps": "omit"}
+    bars = await client.get(URL, params={**ASKED, **end, "newest": "true", "limit": "3"})
+    assert [row[0] for row in bars.body["rows"]] == [at(2), at(3), at(5)]
+    assert (await client.get(URL, params={**ASKED, "newest": "true"})).code == "missing"
+
+
+async def test_the_headers_say_what_is_stored(client: Client) -> None:
+    some = await client.get(URL, params={**ASKED, "start": str(at(3)), "limit": "1"})
+    assert some.headers["X-Stored-From"] == str(at(0))
+    assert some.headers["X-Stored-To"] == str(at(10))
+    short = await client.get(URL, params={**ASKED, "symbol": "BTCUSDT", "limit": "1"})
+    assert short.body["rows"][0][0] == at(0)

@@ -104,6 +104,7 @@ async def test_a_job_has_the_specified_form(client: Client) -> None:
     assert set(job["cursor"]) == {"since_ms", "until_ms", "page", "last_ts", "done"}
     assert set(job["lock"]) == {"locked_by", "lock_until"}
     assert job["created_at"].endswith("Z")
+    assert job.pop("notes") == []
     assert (await client.get(f"{URL}/{job['id']}")).body == job
 
 
@@ -158,7 +159,7 @@ async def test_patch_changes_what_is_sent_and_put_replaces(
 
 async def test_near_matches_for_symbol_and_timeframe(client: Client) -> None:
     body = {**BTC, "type": "ohlcv_incremental"}
-    symbol = await client.post(URL, {**body, "symbol": "btcusdt"})
+    symbol = await client.post(URL, {**body, "symbol": "btcusdx"})
     assert (symbol.status, symbol.code) == (422, "unknown_symbol")
     assert symbol.body["errors"][0]["near"][0] == "BTC/USDT"
     timeframe = await client.post(URL, {**body, "timeframe": "6m"})
@@ -167,6 +168,45 @@ async def test_near_matches_for_symbol_and_timeframe(client: Client) -> None:
     streams = {"exchange_id": "simulated", "symbols": ["BTC/USD"], "timeframes": ["1m"]}
     stream = await client.post("/api/v1/streams", streams)
     assert stream.body["errors"][0]["field"] == "symbols"
+
+
+async def test_a_symbol_may_be_written_without_its_slash(client: Client) -> None:
+    body = {**BTC, "type": "ohlcv_incremental", "symbol": "btcusdt"}
+    made = await client.post(URL, body)
+    assert (made.status, made.body["symbol"]) == (201, "BTC/USDT")
+    streams = {"exchange_id": "simulated", "symbols": ["*/USDT", "BTCUSDT"], "timeframes": ["1h"]}
+    answer = (await client.post("/api/v1/streams", streams)).body
+    assert {job["symbol"] for job in answer["created"]} == {"BTC/USDT", "ETH/USDT", "SOL/USDT"}
+    assert (answer["connector_created"], answer["symbols_known"]) == (False, True)
+    nothing = await client.post("/api/v1/streams", {**streams, "symbols": ["*/EUR"]})
+    assert (nothing.status, nothing.code) == (422, "unknown_symbol")
+
+
+async def test_the_cost_of_a_pattern_is_told_before_it_is_added(client: Client) -> None:
+    now_ms = await client.services.now_ms()
+    day = {"exchange_id": "simulated", "timeframes": ["1m"], "since": now_ms - 86_400_000}
+    cost = (await client.post("/api/v1/streams/estimate", {**day, "symbols": ["*/USDT"]})).body
+    assert cost["symbols"] == ["BTC/USDT", "ETH/USDT", "SOL/USDT"]
+    assert (cost["series"], cost["existing"], cost["requests"]) == (3, 0, 3 * 2)
+    assert (await client.get(URL)).body["items"] == []
+
+
+async def test_streams_may_make_their_connector(client: Client, database: Database) -> None:
+    await emptied(database)
+    body = {"exchange_id": "simulated", "symbols": ["BTC/USDT"], "timeframes": ["1m"]}
+    assert (await client.post("/api/v1/streams", body)).code == "no_connector"
+    answer = await client.post("/api/v1/streams", {**body, "make_connector": True})
+    assert (answer.status, answer.body["connector_created"]) == (201, True)
+    assert answer.body["connector"]["exchange_id"] == "simulated"
+    assert answer.body["symbols_known"] is False
+
+
+async def test_jobs_are_found_by_the_beginning_of_an_id(client: Client) -> None:
+    job = await make(client)
+    found = await client.get(URL, params={"id_prefix": job["id"][:20]})
+    assert [each["id"] for each in found.body["items"]] == [job["id"]]
+    both = await client.get(URL, params={"id_prefix": job["id"], "symbol": "BTC/USDT"})
+    assert (both.status, both.body["errors"][0]["field"]) == (422, "id_prefix")
 
 
 async def test_ten_thousand_jobs_are_listed_page_by_page(
@@ -290,6 +330,8 @@ async def test_an_earlier_since_extends_a_backfill_and_a_later_one_changes_nothi
     assert (earlier.status, earlier.body["id"]) == (200, made["id"])
     assert earlier.body["requested_since"] == 1_735_689_600_000
     later = await client.post(URL, {**asked, "since": "2025-02-01"})
+    assert "earlier history is fetched" in earlier.body.pop("notes")[0]
+    assert "a later one changes nothing" in later.body.pop("notes")[0]
     assert later.body == earlier.body
 
     streams = {"exchange_id": "simulated", "symbols": ["BTC/USDT"], "timeframes": ["1m"]}

@@ -70,13 +70,18 @@ async def test_without_mongodb_every_route_says_503_and_when_to_come_back(tmp_pa
         **{f"/api/v1/jobs/{verb}": {"filter": {"all": True}} for verb in BULK_VERBS},
         "/api/v1/connectors": body,
         "/api/v1/jobs": job,
-        "/api/v1/streams": {**body, "symbols": ["BTC/USDT"], "timeframes": ["1m"]},
+        **{
+            f"/api/v1/streams{more}": {**body, "symbols": ["BTC/USDT"], "timeframes": ["1m"]}
+            for more in ("", "/estimate")
+        },
         "/api/v1/history/{network}/events": {"events": [added("0x1", 0, sale(5)).document()]},
     }
     needs_none = {"/healthz", "/readyz", "/openapi.json"}
     # What is in the files can be read without the database.
     needs_none |= {"/api/v1/coverage", "/api/v1/reports/missing", "/api/v1/reports/validation"}
-    needs_none |= {"/api/v1/quarantine"}
+    needs_none |= {"/api/v1/quarantine", "/api/v1/series", "/api/v1/history/pairs"}
+    # What a key may do, and which exchanges there are, is known to the process.
+    needs_none |= {"/api/v1/me", "/api/v1/exchanges"}
     # What is wrong has to be known most of all when MongoDB is away.
     needs_none |= {"/metrics", "/api/v1/troubles"}
     needs_none |= {f"/api/v1/history/{name}" for name in ("market-rate", "volume", "candles")}

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from prometheus_client import REGISTRY
 
 from api.app import Door
 from api.roles import guarded_routes
-from api.routes import ROUTERS, coverage
+from api.routes import ROUTERS
 from collector.jobs.job import Cursor, JobSpec
 from collector.keys import ApiKeys, Role
 from collector.market.series import Series
+from collector.operations import series_reports
 from collector.store.store import Store
 from tests.support.bars import BTC, ETH, at, bars, flat, span
 from tests.support.local_api import serving
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collector.mongo.client import Database
-    from collector.reports.expected import Expected
     from tests.support.local_api import Client
 
 COVERAGE = "/api/v1/coverage"
@@ -166,7 +166,7 @@ async def test_what_cannot_be_is_refused(client: Client, params: dict[str, str],
 async def test_nothing_stored_by_that_name_is_an_empty_list(client: Client) -> None:
     for symbol in ("NO/SUCH", "../../etc"):
         body = (await client.get(COVERAGE, params={"symbol": symbol})).body
-        assert body == {"items": [], "next_cursor": None}
+        assert (body["items"], body["next_cursor"]) == ([], None)
 
 
 async def test_a_long_report_does_not_stop_the_loop(
@@ -175,14 +175,15 @@ async def test_a_long_report_does_not_stop_the_loop(
     """Other requests are answered while a report waits for its disk."""
     reading, released = threading.Event(), threading.Event()
 
-    def slow(store: Store, series: Series, expected: Expected) -> object:
+    def slow(*arguments: Any) -> object:
         reading.set()
         assert released.wait(30)
-        return real(store, series, expected)
+        return real(*arguments)
 
-    real = coverage.coverage
-    monkeypatch.setattr(coverage, "coverage", slow)
-    report = asyncio.create_task(client.get(COVERAGE, params=ONE))
+    real = series_reports.coverage
+    monkeypatch.setattr(series_reports, "coverage", slow)
+    fresh = {"Cache-Control": "no-cache"}
+    report = asyncio.create_task(client.get(COVERAGE, params=ONE, headers=fresh))
     try:
         assert await asyncio.to_thread(reading.wait, 120)
         assert (await client.get("/healthz")).status == 200
@@ -190,6 +191,42 @@ async def test_a_long_report_does_not_stop_the_loop(
     finally:
         released.set()
     assert (await report).status == 200
+
+
+async def test_a_report_is_kept_for_a_moment_and_has_its_age(client: Client) -> None:
+    fresh = {"Cache-Control": "no-cache"}
+    for url in (COVERAGE, MISSING, VALIDATION):
+        made = await client.get(url, params=ONE, headers=fresh)
+        kept = await client.get(url, params=ONE)
+        assert kept.body == made.body
+        assert kept.body["generated_at"].endswith("Z")
+        assert 0 <= int(kept.headers["Age"]) <= 15
+        assert kept.headers["Cache-Control"].startswith("private, max-age=")
+        other = await client.get(url, params={**ONE, "symbol": "ETH/USDT"})
+        assert other.body["items"][0]["symbol"] == "ETH/USDT"
+        short = await client.get(url, params={**ONE, "symbol": "BTCUSDT"})
+        assert short.body["items"] == made.body["items"]
+
+
+async def test_a_report_ends_when_its_reader_has_gone(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, ended = threading.Event(), threading.Event()
+
+    def endless(_store: Any, _series: Any, _expected: Any, on_rows: Any) -> None:
+        reading.set()
+        try:
+            while True:
+                on_rows(1)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(series_reports, "coverage", endless)
+    fresh = {"Cache-Control": "no-cache"}
+    report = asyncio.create_task(client.get(COVERAGE, params=ONE, headers=fresh))
+    assert await asyncio.to_thread(reading.wait, 30)
+    report.cancel()
+    assert await asyncio.to_thread(ended.wait, 30)
 
 
 async def test_a_viewer_may_read_and_nobody_else(database: Database, root: Path) -> None:

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 from bson import ObjectId
 
+from collector.cli.actions.named_job import job_ids
 from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
 from collector.errors import InvalidInput, NotFound
+from collector.fleet.opening import local_fleet
 from collector.jobs.job import JobSpec
 from collector.jobs.list_filters import states_of
 from collector.jobs.queue import JobQueue
 from collector.operations.bulk_jobs import change_many
-from collector.operations.named_job import job_ids
+from collector.settings import Settings
 from tests.support.local_api import serving
 
 if TYPE_CHECKING:
@@ -102,20 +104,21 @@ async def test_a_job_is_named_by_the_beginning_of_its_id_or_by_what_it_is(
     database: Database,
 ) -> None:
     jobs = await _jobs(database)
+    fleet = local_fleet(database, Settings())
     wanted = str(jobs[f"binance ETH/USDT {INCREMENTAL}"].id)
     described = ["binance", "ETH/USDT", "1m", INCREMENTAL]
-    assert await job_ids(database, described) == [wanted]
+    assert await job_ids(fleet, described) == [wanted]
     other = jobs[f"binance BTC/USDT {BACKFILL}"].id
     stored = database.raw["jobs"]
     document = await stored.find_one_and_delete({"_id": other})
     await stored.insert_one({**document, "_id": ObjectId("abcd" * 6)})
-    assert await job_ids(database, ["abcda", wanted]) == ["abcd" * 6, wanted]
+    assert await job_ids(fleet, ["abcda", wanted]) == ["abcd" * 6, wanted]
     with pytest.raises(InvalidInput, match="several jobs are of binance ETH/USDT"):
-        await job_ids(database, ["binance", "ETH/USDT"])
+        await job_ids(fleet, ["binance", "ETH/USDT"])
     with pytest.raises(InvalidInput, match="several ids begin"):
-        await job_ids(database, [wanted[:8]])
+        await job_ids(fleet, [wanted[:8]])
     with pytest.raises(NotFound):
-        await job_ids(database, ["binance", "XRP/USDT"])
+        await job_ids(fleet, ["binance", "XRP/USDT"])
 
 
 async def test_an_empty_list_of_values_is_refused(database: Database, tmp_path: Path) -> None:

@@ -242,7 +242,9 @@ async def test_a_database_of_ones_own_must_be_migrated(cli: Cli, empty_database:
 async def test_a_database_that_is_away_is_one_line(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLLECTOR_MONGO_URI", "mongodb://127.0.0.1:1/?directConnection=true")
+    monkeypatch.setenv(
+        "COLLECTOR_MONGO_URI", "mongodb://%2Fnowhere%2Fmongod.sock/?directConnection=true"
+    )
     unreachable = await run_here("status")
     assert (unreachable.code, unreachable.err.count("\n")) == (3, 1)
     assert unreachable.err.startswith("E_API: MongoDB cannot be reached")

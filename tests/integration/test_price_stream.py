@@ -18,6 +18,7 @@ from collector.jobs.queue import JobQueue
 from collector.jobs.settlement import ASKED_LATER
 from collector.jobs.states import State
 from collector.market.timeframe import Timeframe
+from collector.operations.shown.job import shown_job
 from collector.simulated.faults.socket import SocketDisconnect, SocketSilence
 from collector.streams.live_board import LiveBoard
 from collector.streams.publisher import HeartbeatMessage, PriceSnapshot, SnapPrice
@@ -276,8 +277,9 @@ async def test_live_prices_stand_beside_the_jobs_of_a_demo(database: Database) -
         await queue.add(
             JobSpec("simulated", "ohlcv_backfill", symbol, "1m", cursor=Cursor(until_ms=1))
         )
+    jobs = [shown_job(job) for job in await queue.find()]
     console = Console(width=140, file=StringIO())
-    console.print(board(await queue.find(), (), 0.0, 0, await live_board.mids()))
+    console.print(board(jobs, (), 0.0, 0, await live_board.mids()))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     rows = {line.split()[1]: line for line in shown.splitlines() if "/USDT" in line}
     assert rows["BTC/USDT"].rstrip().endswith("57,976.32")

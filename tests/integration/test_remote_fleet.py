@@ -14,7 +14,7 @@ from api.app import Door
 from collector.clock import SystemClock
 from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
-from collector.errors import ConfigError
+from collector.errors import ApiRefused
 from collector.jobs.job import JobSpec
 from collector.jobs.live_workers import LiveWorkers
 from collector.jobs.queue import JobQueue
@@ -135,9 +135,9 @@ async def test_a_key_opens_a_remote_fleet_and_a_wrong_one_ends_it(
     async with serving(database, tmp_path, door=Door(keys=KEYS)) as client:
         async with followed(watching(at(client), KEY)) as fleet:
             await until(lambda: fleet.picture.connectors, "the lists are read")
-        with pytest.raises(ConfigError, match="COLLECTOR_TOKEN"):
+        with pytest.raises(ApiRefused, match="COLLECTOR_TOKEN"):
             await watching(at(client), "another").follow()
-        with pytest.raises(ConfigError, match="COLLECTOR_TOKEN"):
+        with pytest.raises(ApiRefused, match="COLLECTOR_TOKEN"):
             await watching(at(client)).follow()
 
 

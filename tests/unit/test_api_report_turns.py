@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from api.problems import Refusal
-from api.series_pages import MOST_AT_ONCE, in_reader
+from api.reader_threads import MOST_AT_ONCE, in_reader
 
 
 async def test_one_report_too_many_is_put_off_and_others_are_made() -> None:

@@ -72,7 +72,7 @@ def test_volume_is_summed_and_by_the_bucket(capsys: pytest.CaptureFixture[str]) 
         (["market-rate", "nowhere", "1:GOLD", "1:OIL"], "there is no network 'nowhere'"),
         (["volume", "riemann", "GOLD", "1:OIL"], "not NET:TOKEN"),
         (["volume", *PAIR, "--bucket", "90"], "a multiple of 60 seconds"),
-        (["volume", *PAIR, "--start", "2025-02-01", "--end", "2025-01-01"], "--end is not after"),
+        (["volume", *PAIR, "--start", "2025-02-01", "--end", "2025-01-01"], "--until is not after"),
     ],
 )
 def test_what_makes_no_sense_is_one_line_and_a_usage_error(

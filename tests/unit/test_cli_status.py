@@ -12,18 +12,21 @@ import pytest
 from bson import ObjectId
 from rich.console import Console
 
-from collector.cli.actions.connectors import status_words, used_words
-from collector.cli.actions.jobs import state_words
 from collector.cli.actions.status import facts_of, one_line, overview
-from collector.cli.facts import job_facts
+from collector.cli.connector_words import status_words, used_words
+from collector.cli.job_words import state_words
 from collector.cli.output import cell, to_json
 from collector.connectors.connector import Connector
 from collector.jobs.history import HistoryProgress
 from collector.jobs.job import Job
 from collector.operations.census import Census, Lag, lag_of, state_name
+from collector.operations.shown.connector import shown_connector
+from collector.operations.shown.job import shown_job
+from collector.operations.shown.status import shown_status
 
 NOW = 1_735_732_800_000
 HOUR = 3_600_000
+DATE = datetime(2025, 1, 1, 12, tzinfo=UTC)
 
 
 def connector(**fields: Any) -> Connector:
@@ -33,6 +36,8 @@ def connector(**fields: Any) -> Connector:
         "rate_limit": 20,
         "rate_limit_period_ms": 1000,
         "limiter": {"windows": [{"t": NOW, "cur": 5, "bins": []}]},
+        "creation_date": DATE,
+        "updated_at": DATE,
     }
     return Connector.from_document({**document, **fields})
 
@@ -49,7 +54,8 @@ def job(**fields: Any) -> Job:
         "priority": 70,
         "next_run_at": NOW,
         "lock": {"locked_by": "w", "lock_until": NOW, "lease_token": "secret"},
-        "created_at": datetime(2025, 1, 1, 12, tzinfo=UTC),
+        "created_at": DATE,
+        "updated_at": DATE,
     }
     return Job.from_document({**document, **fields})
 
@@ -66,7 +72,7 @@ FULL = Census(
 
 def drawn(census: Census) -> str:
     screen = Console(width=160, file=StringIO())
-    screen.print(overview(census))
+    screen.print(overview(shown_status(census, [])))
     return screen.file.getvalue()  # type: ignore[attr-defined]
 
 
@@ -81,7 +87,7 @@ def test_status_tells_budget_jobs_history_workers_and_lag() -> None:
         "at 2025-01-01 12:00:00 UTC",
     ):
         assert words in shown
-    assert "75.0%" in one_line(FULL, 10.0)
+    assert "75.0%" in one_line(shown_status(FULL, []), 10.0)
 
 
 def test_empty_states_are_words() -> None:
@@ -93,11 +99,12 @@ def test_empty_states_are_words() -> None:
 
 
 def test_facts_are_plain_json() -> None:
-    facts = facts_of(FULL)
+    facts = facts_of(shown_status(FULL, []))
     assert facts["jobs"] == {"running": 1, "queued": 2, "failed": 1}
     assert facts["connectors"][0]["usage"][0]["used"] == 5
     assert facts["connectors"][0]["lag"] == {"bars": 3, "timeframe": "1m"}
-    assert facts["workers"] == [{"id": "w1", "host": "here", "pid": 7}]
+    [worker] = facts["workers"]
+    assert (worker["id"], worker["host"], worker["pid"]) == ("w1", "here", 7)
     assert "limiter" not in facts["connectors"][0]
     assert "\n" not in to_json(facts)
 
@@ -116,25 +123,28 @@ def test_facts_are_plain_json() -> None:
     ],
 )
 def test_a_stop_is_told_with_its_end(fields: dict[str, Any], words: str) -> None:
-    assert status_words(connector(**fields), NOW) == words
+    assert status_words(shown_connector(connector(**fields), NOW), NOW) == words
 
 
 def test_the_fullest_window_is_shown() -> None:
     two = connector(windows=[{"unit": "weight", "limit": 10, "period_ms": 60_000}])
-    assert used_words(two, NOW) == "5/20 requests (25%)"
+    assert used_words(shown_connector(two, NOW)) == "5/20 requests (25%)"
 
 
 def test_one_word_for_status_and_state() -> None:
     assert state_name("paused", "idle") == "paused"
     assert state_name("paused", "success") == "success"
-    assert state_words(job(state="idle", waiting_for="retry")) == "idle (retry)"
-    assert state_words(job(status="paused", state="failed")) == "failed"
-    assert state_words(job(status="deleted")) == "deleted"
-    assert state_words(job(status="paused", state="success", cursor={"done": True})) == "done"
+    for fields, words in (
+        ({"state": "idle", "waiting_for": "retry"}, "idle (retry)"),
+        ({"status": "paused", "state": "failed"}, "failed"),
+        ({"status": "deleted"}, "deleted"),
+        ({"status": "paused", "state": "success", "cursor": {"done": True}}, "done"),
+    ):
+        assert state_words(shown_job(job(**fields))) == words
 
 
 def test_a_job_never_tells_its_lease_token() -> None:
-    facts = job_facts(job())
+    facts = shown_job(job())
     assert facts["lock"] == {"locked_by": "w", "lock_until": NOW}
     assert "secret" not in to_json(facts)
     assert '"created_at": "2025-01-01T12:00:00.000Z"' in to_json(facts)

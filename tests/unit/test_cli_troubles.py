@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 
@@ -11,22 +12,27 @@ from rich.console import Console
 from collector.cli.board import board, one_line
 from collector.cli.trouble_lines import TroubleChanges, trouble_line, trouble_lines
 from collector.jobs.job import Job
+from collector.operations.shown.job import shown_job
+from collector.operations.shown.status import shown_trouble
 from collector.operations.troubles import Trouble, TroubleKind
 
 NOW = 1_735_732_800_000
 MINUTE = 60_000
-DOWN = Trouble(
-    TroubleKind.UNREACHABLE,
-    "the last 5 requests failed: no\nroute",
-    "collector connector show binance",
-    "binance",
-    NOW - 8 * MINUTE,
-    40,
+DATE = datetime(2025, 1, 1, tzinfo=UTC)
+DOWN = shown_trouble(
+    Trouble(
+        TroubleKind.UNREACHABLE,
+        "the last 5 requests failed: no\nroute",
+        "collector connector show binance",
+        "binance",
+        NOW - 8 * MINUTE,
+        40,
+    )
 )
-FULL = Trouble(TroubleKind.DISK, "no space left", "make room")
+FULL = shown_trouble(Trouble(TroubleKind.DISK, "no space left", "make room"))
 
 
-def job(symbol: str = "BTC/USDT", **fields: Any) -> Job:
+def job(symbol: str = "BTC/USDT", **fields: Any) -> dict[str, Any]:
     document = {
         "_id": ObjectId(),
         "exchange_id": "binance",
@@ -37,8 +43,10 @@ def job(symbol: str = "BTC/USDT", **fields: Any) -> Job:
         "state": "idle",
         "priority": 70,
         "next_run_at": NOW,
+        "created_at": DATE,
+        "updated_at": DATE,
     }
-    return Job.from_document({**document, **fields})
+    return shown_job(Job.from_document({**document, **fields}))
 
 
 def drawn(*args: Any, **options: Any) -> list[str]:
@@ -92,6 +100,6 @@ def test_what_failed_stands_above_and_what_is_done_below() -> None:
 
 
 def test_a_line_in_a_pipe_names_the_troubles() -> None:
-    line = one_line([job()], (), 0.0, NOW, [DOWN, FULL])
+    line = one_line([job()], (), 0.0, [DOWN, FULL])
     assert line.endswith("! binance: unreachable, disk")
     assert "0 of 0" not in line

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from collector.cli.actions.workers import no_worker_note
+from collector.cli.actions.known import NO_WORKER
 from collector.cli.database import opened
 from collector.cli.output import Output
+from collector.jobs.live_workers import LiveWorkers
 from collector.operations.applied_settings import apply_settings, plan_settings
 from collector.operations.settings_plan import Action
 
@@ -38,7 +39,8 @@ async def planned(asked: Asked, prune: bool) -> Output:
 async def applied(asked: Asked, prune: bool) -> Output:
     async with opened(asked, "apply") as database:
         plan = await apply_settings(database, asked.settings(), prune=prune)
-        notes = [*plan.notes, *(await no_worker_note(database) if plan.changes else [])]
+        idle = plan.changes and not await LiveWorkers(database).count()
+    notes = [*plan.notes, *([NO_WORKER] if idle else [])]
     lines = change_lines(plan.changes)
     return Output(_facts(plan.changes, plan.notes), "\n".join(lines) or NOTHING, notes)
 

@@ -21,7 +21,7 @@ async def backfill(
     asked: Asked, names: Sequence[str], since: Moment | None, exchange: str | None
 ) -> Output:
     """Returns when everything is stored."""
-    where = asked.deployment()
+    where = asked.here("datalayer backfill")
     keep_quiet(where.settings)
     done = await operation.backfill(where, names, since, exchange, progress_of_jobs)
     facts = {

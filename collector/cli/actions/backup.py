@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 async def backed_up(asked: Asked, place: str) -> Output:
-    where = asked.deployment()
+    where = asked.here("backup")
     keep_quiet(where.settings)
     return _answer(place, await back_up(where, place), "backed up to")
 
 
 async def restored(asked: Asked, place: str) -> Output:
-    where = asked.deployment()
+    where = asked.here("restore")
     keep_quiet(where.settings)
     return _answer(place, await restore(where, place), "restored from")
 

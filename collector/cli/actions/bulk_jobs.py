@@ -5,20 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from collector.cli.actions.jobs import each, known_state
-from collector.cli.actions.workers import no_worker_note
-from collector.cli.database import opened
+from collector.cli.actions.jobs import DONE, each, known_state
+from collector.cli.actions.known import no_worker_note
+from collector.cli.database import fleet_of
 from collector.cli.failures import UsageMistake
 from collector.cli.output import Output
-from collector.operations.bulk_jobs import VERBS, change_many
 from collector.operations.new_job import known_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from collector.cli.verb import Asked
-
-_DONE = {"pause": "paused", "resume": "resumed", "run": "started", "remove": "removed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +41,15 @@ async def changed(asked: Asked, verb: str, words: Sequence[str], many: Many) -> 
     if not words and not filters and not many.every:
         raise UsageMistake("name a job, or use --exchange, --type, --symbol, --state or --all")
     if words:
-        return await each(asked, words, verb, VERBS[verb].apply, _DONE[verb])
+        return await each(asked, words, verb)
     for name in filters.get("type", ()):
         known_type(name)
     for name in filters.get("state", ()):
         known_state(name)
-    async with opened(asked, f"job {verb}") as database:
-        answer = await change_many(database, verb, filters, every=many.every)
+    async with fleet_of(asked, f"job {verb}") as fleet:
+        answer = await fleet.jobs.change_many(verb, filters, every=many.every)
         wants_worker = verb in ("run", "resume") and answer.changed
-        notes = await no_worker_note(database) if wants_worker else []
+        notes = await no_worker_note(fleet) if wants_worker else []
     facts = {"matched": answer.matched, "changed": answer.changed, "refused": answer.refused}
-    words_shown = f"{_DONE[verb]} {answer.changed} of {answer.matched} jobs"
+    words_shown = f"{DONE[verb]} {answer.changed} of {answer.matched} jobs"
     return Output(facts, words_shown, [*notes, *answer.refused])

@@ -43,7 +43,8 @@ def export_to(
 ) -> Output:
     """Writes a file as another program makes it; `written` does that from the batches."""
     began = time.monotonic()
-    made = written(_watched(rows))
+    with rows.range.all() as (_, batches):
+        made = written(_watched(rows, batches))
     return _written(made, program, rows.noun, time.monotonic() - began)
 
 
@@ -57,17 +58,17 @@ def _written(made: ExportedFile, form: str, noun: str, seconds: float) -> Output
 def write(rows: Rows, form: Form, sink: BinaryIO) -> int:
     """Writes every batch as it comes; returns how many rows."""
     count = 0
-    with _writer(form, rows.schema, sink) as writer:
-        for batch in _watched(rows):
+    with rows.range.all() as (schema, batches), _writer(form, schema, sink) as writer:
+        for batch in _watched(rows, batches):
             writer.write_batch(batch)
             count += len(batch)
     return count
 
 
-def _watched(rows: Rows) -> Iterator[pa.RecordBatch]:
+def _watched(rows: Rows, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches, with a progress bar when they take long."""
     with late_progress(rows.steps, rows.step) as progress:
-        for batch in rows.batches:
+        for batch in batches:
             yield batch
             if len(batch):
                 progress(rows.steps_to(batch))

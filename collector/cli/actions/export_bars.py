@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from collector.cli.actions.candles import stretch_of
+from collector.cli.actions.candles import rows_of
 from collector.cli.actions.export import export, export_to
 from collector.cli.failures import UsageMistake
 from collector.cli.files import BarForm, Form, form_of
+from collector.market.series import Series
 from collector.operations.exports import freqtrade, nautilus
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.cli.actions.candles import CandleStretch, Gaps, Range
+    from collector.cli.actions.candles import Gaps, Range
+    from collector.cli.actions.rows import Rows
     from collector.cli.output import Output
     from collector.cli.verb import Asked
 
@@ -52,18 +54,17 @@ def export_bars(
         raise UsageMistake("--instrument and precisions are for --format nautilus")
     if form not in (BarForm.FREQTRADE, BarForm.NAUTILUS):
         chosen = form_of(asked, None if form is None else Form(form.value), out)
-        rows = _stretch(asked, bars, bars.gaps or "include").rows()
-        return export(rows, chosen.value, out, force)
+        return export(_rows(asked, bars, bars.gaps or "include"), chosen.value, out, force)
     if bars.gaps == "include":
         raise UsageMistake(f"--format {form.value} has no rows for slots without a bar")
     if str(out) == "-" or (out.exists() and not out.is_dir()):
         raise UsageMistake(f"--out is a folder for --format {form.value}")
-    stretch = _stretch(asked, bars, "omit")
-    series = stretch.reader.series
+    rows = _rows(asked, bars, "omit")
+    series = Series.of(bars.exchange_id, rows.range.symbol, bars.timeframe)
     if form is BarForm.FREQTRADE:
         return export_to(
             form.value,
-            stretch.rows(),
+            rows,
             lambda batches: freqtrade.export(series, batches, out, force=force),
         )
     target = nautilus.Target.of(
@@ -74,11 +75,11 @@ def export_bars(
     )
     return export_to(
         form.value,
-        stretch.rows(),
+        rows,
         lambda batches: nautilus.export(series, batches, out, target, force=force),
     )
 
 
-def _stretch(asked: Asked, bars: BarsToExport, gaps: Gaps) -> CandleStretch:
+def _rows(asked: Asked, bars: BarsToExport, gaps: Gaps) -> Rows:
     given = replace(bars.given, gaps=gaps)
-    return stretch_of(asked, bars.exchange_id, bars.symbol, bars.timeframe, given)
+    return rows_of(asked, bars.exchange_id, bars.symbol, bars.timeframe, given)

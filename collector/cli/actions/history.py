@@ -1,4 +1,4 @@
-"""What `collector market-rate` and `collector volume` do: they read files and no database."""
+"""What `collector market-rate` and `collector volume` do."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from collector.cli.failures import UsageMistake
-from collector.cli.moments import shown_moment
+from collector.cli.database import files_of
+from collector.cli.moments import shown_moment, typed_range
 from collector.cli.output import Output, table
-from collector.history.reader import HistoryReader
+from collector.fleet.interface import PairRange
 from collector.history.uint256 import SCALE
-from collector.market.moment import moment_at
-from collector.operations.history_events import check_network
-from collector.operations.history_reads import known_pair
-from collector.operations.moments import moment_ms
 
 if TYPE_CHECKING:
     from collector.cli.verb import Asked
+    from collector.fleet.interface import PairName
     from collector.history.reader import Mode
 
 _PRICES = ("open", "high", "low", "close")
@@ -25,7 +22,7 @@ _SUMS = ("sum_base", "sum_quote", "trades")
 
 
 @dataclass(frozen=True, slots=True)
-class PairRange:
+class TypedRange:
     """The requested part of the history, as it was typed."""
 
     start: str | None
@@ -35,25 +32,13 @@ class PairRange:
     limit: int
     cursor: str | None
 
-    def arguments(self) -> dict[str, Any]:
-        now_ms = time.time_ns() // 1_000_000
-        start, end = (
-            None if text is None else moment_ms(text, now_ms) for text in (self.start, self.end)
-        )
-        if start is not None and end is not None and end <= start:
-            raise UsageMistake("--end is not after --start")
-        return {
-            "start": None if start is None else moment_at(start),
-            "end": None if end is None else moment_at(end),
-            "bucket": self.bucket,
-            "fill": self.fill,
-            "limit": self.limit,
-            "cursor": self.cursor,
-        }
+    def read(self) -> PairRange:
+        whole = typed_range(self.start, self.end, time.time_ns() // 1_000_000)
+        return PairRange(*whole, self.bucket, self.fill, self.limit, self.cursor)
 
 
-def market_rate(asked: Asked, pair: tuple[str, str, str], mode: Mode, wanted: PairRange) -> Output:
-    facts = _reader(asked, *pair).market_rate(mode, **wanted.arguments())
+def market_rate(asked: Asked, pair: PairName, mode: Mode, wanted: TypedRange) -> Output:
+    facts = files_of(asked).market_rate(pair, mode, wanted.read())
     if mode == "ohlcv":
         headings = ("time (UTC)", *_PRICES, *_SUMS)
         rows = [
@@ -73,8 +58,8 @@ def market_rate(asked: Asked, pair: tuple[str, str, str], mode: Mode, wanted: Pa
     return Output(facts, f"{message}: {facts['sum_base']} base for {facts['sum_quote']} quote")
 
 
-def volume(asked: Asked, pair: tuple[str, str, str], wanted: PairRange) -> Output:
-    facts = _reader(asked, *pair).volume(**wanted.arguments())
+def volume(asked: Asked, pair: PairName, wanted: TypedRange) -> Output:
+    facts = files_of(asked).volume(pair, wanted.read())
     if "items" not in facts:
         message = f"{facts['sum_base']} base, {facts['sum_quote']} quote, {facts['trades']} trades"
         return Output(facts, message)
@@ -87,13 +72,6 @@ def decimal(price: str) -> str:
     whole, part = divmod(int(price), SCALE)
     digits = f"{part:018}".rstrip("0")
     return f"{whole}.{digits}" if digits else str(whole)
-
-
-def _reader(asked: Asked, network: str, base: str, quote: str) -> HistoryReader:
-    settings = asked.settings()
-    terms, pair = settings.history.terms, known_pair(base, quote)
-    check_network(network, terms)
-    return HistoryReader(network, pair.base, pair.quote, settings.data_root, cache=terms.cache)
 
 
 def _listed(

@@ -34,7 +34,7 @@ _SHOWN_PROBLEMS = 10
 def resample(
     asked: Asked, names: Sequence[str], tfs: Sequence[str], exchange: str | None
 ) -> Output:
-    found = resampled(asked.deployment(), names, tfs, exchange)
+    found = resampled(asked.here("datalayer resample"), names, tfs, exchange)
     symbols = [series.symbol for series in found.series]
     facts = {"exchange": found.exchange_id, "symbols": symbols, "tfs": list(tfs)}
     return Output(facts, f"{', '.join(symbols)}: {', '.join(tfs)} made of 1m")
@@ -51,7 +51,7 @@ async def validate(
     """Writes the report in any case; its gravest finding decides the exit code."""
     log_as_set(asked)
     report, notes = await validated(
-        asked.deployment(), names, tfs, exchange, samples, late_progress
+        asked.here("datalayer validate"), names, tfs, exchange, samples, late_progress
     )
     write(out, report.to_json().encode())
     return Output(
@@ -69,7 +69,9 @@ async def missing_report(
     if out.suffix not in (".csv", ".parquet"):
         raise UsageMistake(f"--out {out}: end its name with .csv or .parquet")
     log_as_set(asked)
-    report, notes = await missing(asked.deployment(), names, tfs, exchange, late_progress)
+    report, notes = await missing(
+        asked.here("datalayer missing-report"), names, tfs, exchange, late_progress
+    )
     out.parent.mkdir(parents=True, exist_ok=True)
     with replacing(out) as sink:
         report.write(sink, out.suffix.removeprefix("."))

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from collector.cli.failures import UsageMistake
+from collector.cli.database import files_of
 from collector.cli.moments import shown_moment
 from collector.cli.output import Output, table
-from collector.operations.connectors import check_exchange
-from collector.operations.market_names import check_timeframe
-from collector.store.refused_rows import Place, Which, refused_rows
-from collector.store.root import storage_at
 
 if TYPE_CHECKING:
     from collector.cli.verb import Asked
@@ -28,27 +23,18 @@ def listed(
     limit: int,
     cursor: str | None,
 ) -> Output:
-    frame = None if timeframe is None else check_timeframe(timeframe)
-    try:
-        which = Which(check_exchange(exchange_id), symbol, frame)
-        after = None if cursor is None else Place.parse(cursor)
-    except ValueError as error:
-        raise UsageMistake(str(error)) from None
-    storage = storage_at(asked.settings().data_root)
-    found = list(islice(refused_rows(storage, which, after), limit + 1))
-    page = found[:limit]
-    more = str(page[-1].place) if len(found) > limit else None
-    facts = {"items": [each.facts() for each in page], "next_cursor": more}
+    facts = files_of(asked).quarantine(exchange_id, symbol, timeframe, limit, cursor)
+    page, more = facts["items"], facts["next_cursor"]
     if not page:
         return Output(facts, "nothing was refused")
     rows = [
         (
-            each.symbol,
-            each.timeframe,
-            shown_moment(each.ts),
-            each.reason,
-            shown_moment(each.known_at),
-            json.dumps(each.row),
+            each["symbol"],
+            each["timeframe"],
+            shown_moment(each["ts"]),
+            each["reason"],
+            shown_moment(each["known_at"]),
+            json.dumps(each["row"]),
         )
         for each in page
     ]

@@ -23,7 +23,7 @@ async def repaired(
     asked: Asked, names: Sequence[str], exchange: str | None, *, dry_run: bool
 ) -> Output:
     """Repairs the files of some symbols and reports what has to be fetched again."""
-    where = asked.deployment()
+    where = asked.here("repair")
     keep_quiet(where.settings)
     return _answer(await operation.repaired(where, names, exchange, dry_run=dry_run))
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import TYPE_CHECKING
 
+import typer
 from rich.console import Group
 
-from collector.cli.actions.connectors import budget_words
-from collector.cli.actions.jobs import state_words
+from collector.cli.actions.known import no_worker_note
 from collector.cli.actions.new_job import unknown_markets
-from collector.cli.actions.workers import no_worker_note
-from collector.cli.database import opened
-from collector.cli.facts import job_facts
+from collector.cli.connector_words import budget_words
+from collector.cli.database import fleet_of
 from collector.cli.failures import UsageMistake
+from collector.cli.job_words import state_words
 from collector.cli.output import Output, table
-from collector.operations.market_names import MarketNames, check_timeframe
+from collector.durations import shown_span
+from collector.operations.connectors import check_exchange
+from collector.operations.market_names import check_timeframe
+from collector.operations.meant_symbol import is_pattern
 from collector.operations.moments import moment_ms
-from collector.operations.streams import SeriesRequest, add_series
+from collector.operations.streams import SeriesRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +29,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from collector.cli.verb import Asked
-    from collector.jobs.job import Job
-    from collector.operations.connectors import Ensured
+    from collector.fleet.interface import Fleet, Shown
+
+MOST_ROWS = 40
+"""Jobs that are listed; the count says how many there are."""
+SYMBOLS_NAMED = 6
 
 
 async def add(
@@ -35,25 +43,29 @@ async def add(
     timeframes: str,
     since: str | None,
     backfill: bool,
+    yes: bool,
 ) -> Output:
     """Connector, duties and jobs of every symbol in every timeframe. Idempotent."""
+    check_exchange(exchange_id)
     frames = split_timeframes(timeframes)
-    async with opened(asked, "add") as database:
-        now_ms = database.server_clock.now_ms()
+    async with fleet_of(asked, "add") as fleet:
+        now_ms = await fleet.overview.now_ms()
         since_ms = None if since is None else moment_ms(since, now_ms)
         wanted = SeriesRequest(exchange_id, symbols, frames, since_ms, backfill)
-        ensured, kept = await add_series(database, wanted, MarketNames(database))
-        notes = [*kept.notes, *([] if kept.is_known else [unknown_markets(exchange_id)])]
-        notes += await no_worker_note(database)
-    jobs = kept.jobs
+        if any(map(is_pattern, symbols)):
+            await _confirm(fleet, wanted, yes=yes)
+        found = await fleet.markets.add(wanted)
+        notes = list(found["notes"])
+        notes += [] if found["symbols_known"] else [unknown_markets(exchange_id)]
+        notes += await no_worker_note(fleet)
     facts = {
         "exchange_id": exchange_id,
-        "connector_created": ensured.made,
-        "created": [job_facts(job) for job, new in jobs if new],
-        "existing": [job_facts(job) for job, new in jobs if not new],
-        "notes": kept.notes,
+        "connector_created": found["connector_created"],
+        "created": found["created"],
+        "existing": found["existing"],
+        "notes": found["notes"],
     }
-    return Output(facts, Group(_summary(ensured, jobs), "", _table(jobs)), notes)
+    return Output(facts, Group(_summary(found), "", _table(found)), notes)
 
 
 def split_timeframes(text: str) -> list[str]:
@@ -64,26 +76,53 @@ def split_timeframes(text: str) -> list[str]:
     return list(dict.fromkeys(check_timeframe(name, field="timeframes") for name in names))
 
 
-def _summary(ensured: Ensured, jobs: Sequence[tuple[Job, bool]]) -> str:
-    connector = ensured.connector
-    new = sum(1 for _, created in jobs if created)
-    first = "connector made" if ensured.made else "connector was there"
-    counts = f"{new} jobs made, {len(jobs) - new} were there"
-    return f"{connector.exchange_id}: {first} ({budget_words(connector)}), {counts}"
+async def _confirm(fleet: Fleet, wanted: SeriesRequest, *, yes: bool) -> None:
+    """A pattern may name thousands of markets: shows what it costs, and asks."""
+    cost = await fleet.markets.estimate(wanted)
+    for line in cost_lines(wanted.exchange_id, cost):
+        print(line, file=sys.stderr)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageMistake("a pattern is added only with --yes where nobody can be asked")
+    typer.confirm("Add them?", abort=True, err=True)
 
 
-def _table(jobs: Sequence[tuple[Job, bool]]) -> Table:
-    return table(
-        ("id", "symbol", "tf", "type", "state", ""),
-        [
-            (
-                job.id,
-                job.symbol,
-                job.timeframe,
-                job.type,
-                state_words(job),
-                "made" if new else "was there",
-            )
-            for job, new in jobs
-        ],
-    )
+def cost_lines(exchange_id: str, cost: Shown) -> list[str]:
+    """How many, what they cost once, and what they cost from then on."""
+    symbols = cost["symbols"]
+    named = ", ".join(symbols[:SYMBOLS_NAMED]) + (", ..." if len(symbols) > SYMBOLS_NAMED else "")
+    ahead = round(cost["seconds_ahead"])
+    lines = [
+        f"{exchange_id}: {len(symbols):,} markets ({named})",
+        f"{cost['series']:,} series, {cost['existing']:,} of them are there already",
+        f"history: {cost['bars']:,} bars at most, {cost['requests']:,} requests, "
+        f"{shown_span(math.ceil(cost['seconds']) * 1000)} or more at this budget",
+        f"afterwards: {cost['requests_per_day']:,} requests a day, "
+        f"{cost['share_per_day']:.1%} of the budget",
+    ]
+    if cost["unknown"]:
+        words = "series whose first bar is not known: their history is not in these figures"
+        lines.append(f"{cost['unknown']:,} {words}")
+    if ahead:
+        lines.append(f"backfills that are under way need {shown_span(ahead * 1000)} before that")
+    return lines
+
+
+def _summary(found: Shown) -> str:
+    connector, new = found["connector"], len(found["created"])
+    first = "connector made" if found["connector_created"] else "connector was there"
+    counts = f"{new} jobs made, {len(found['existing'])} were there"
+    return f"{connector['exchange_id']}: {first} ({budget_words(connector)}), {counts}"
+
+
+def _table(found: Shown) -> Group | Table:
+    jobs = [(job, "made") for job in found["created"]]
+    jobs += [(job, "was there") for job in found["existing"]]
+    rows = [
+        (job["id"], job["symbol"], job["timeframe"], job["type"], state_words(job), word)
+        for job, word in jobs[:MOST_ROWS]
+    ]
+    shown = table(("id", "symbol", "tf", "type", "state", ""), rows)
+    left = len(jobs) - MOST_ROWS
+    return shown if left <= 0 else Group(shown, f"and {left:,} more: collector job list")

@@ -8,42 +8,39 @@ from typing import TYPE_CHECKING
 from collector.errors import InvalidInput, NotFound
 from collector.exchanges.registry import known_exchanges
 from collector.jobs import types
-from collector.jobs.queue import JobQueue
 from collector.market.timeframe import Timeframe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.jobs.job import Job
-    from collector.mongo.client import Database
+    from collector.fleet.interface import Fleet, Shown
 
 SHOWN = 5
 _HEX = re.compile(r"[0-9a-f]{4,24}")
 
 
-async def job_ids(database: Database, words: Sequence[str]) -> list[str]:
+async def job_ids(fleet: Fleet, words: Sequence[str]) -> list[str]:
     """The ids that these arguments mean.
 
     Either every word is an id or the beginning of one, or all words together describe one job:
     exchange, symbol, timeframe, type, as many of them as it takes to make it unique.
     """
     if words and words[0] in known_exchanges():
-        return [str((await _described(database, words)).id)]
-    return [await _by_prefix(database, word) for word in words]
+        return [(await _described(fleet, words))["id"]]
+    return [await _by_prefix(fleet, word) for word in words]
 
 
-async def _by_prefix(database: Database, word: str) -> str:
+async def _by_prefix(fleet: Fleet, word: str) -> str:
     if len(word) == 24 or _HEX.fullmatch(word) is None:
         return word  # Whole, or no id at all: the queue says so.
-    found = await JobQueue(database).with_prefix(word, SHOWN + 1)
+    found = await fleet.jobs.with_prefix(word, SHOWN + 1)
     if not found:
         raise NotFound(f"no job's id begins with {word}")
-    return str(_only(found, f"ids begin with {word}").id)
+    return str(_only(found, f"ids begin with {word}")["id"])
 
 
-async def _described(database: Database, words: Sequence[str]) -> Job:
-    filters = described(words)
-    found = await JobQueue(database).find(filters, limit=SHOWN + 1)
+async def _described(fleet: Fleet, words: Sequence[str]) -> Shown:
+    found = (await fleet.jobs.page(described(words), SHOWN + 1))["items"]
     if not found:
         raise NotFound(f"there is no job of {' '.join(words)}")
     return _only(found, f"jobs are of {' '.join(words)}")
@@ -70,11 +67,11 @@ def _kind(word: str) -> tuple[str, str]:
         return "symbol", word
 
 
-def _only(found: Sequence[Job], what: str) -> Job:
+def _only(found: Sequence[Shown], what: str) -> Shown:
     if len(found) == 1:
         return found[0]
     names = [
-        " ".join(filter(None, (str(job.id), job.symbol, job.timeframe, job.type)))
+        " ".join(filter(None, (job["id"], job["symbol"], job["timeframe"], job["type"])))
         for job in found[:SHOWN]
     ]
     more = ", and more" if len(found) > SHOWN else ""

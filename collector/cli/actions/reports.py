@@ -1,0 +1,111 @@
+"""What `collector coverage` and `collector report` do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from collector.cli.database import fleet_of
+from collector.cli.moments import shown_moment
+from collector.cli.output import Output, table
+from collector.errors import DataInvalid, GapsExceeded
+from collector.operations.series_reports import SeriesFilter, check_names
+
+if TYPE_CHECKING:
+    from collector.cli.verb import Asked
+    from collector.fleet.interface import Shown
+
+NOTHING = "nothing is stored by that name"
+
+
+def filter_of(
+    exchange_id: str | None,
+    symbol: str | None,
+    timeframe: str | None,
+    limit: int,
+    cursor: str | None,
+) -> SeriesFilter:
+    check_names(exchange_id, timeframe)
+    return SeriesFilter(exchange_id, symbol, timeframe, limit=limit, cursor=cursor)
+
+
+async def coverage(asked: Asked, wanted: SeriesFilter) -> Output:
+    facts = await _report(asked, "coverage", wanted)
+    headings = ("symbol", "exchange", "tf", "first (UTC)", "last (UTC)", "present", "no_trade")
+    more = ("missing", "share", "lag")
+    rows = [
+        (
+            each["symbol"],
+            each["exchange_id"],
+            each["timeframe"],
+            shown_moment(each["first_ts"], seconds=False),
+            shown_moment(each["last_ts"], seconds=False),
+            *(f"{each[name]:,}" for name in ("present", "no_trade", "missing")),
+            f"{each['gaps_pct']:.4%}",
+            f"{each['lag_bars']:,}",
+        )
+        for each in facts["items"]
+    ]
+    right = "present no_trade missing share lag"
+    shown = table((*headings, *more), rows, right=right) if rows else NOTHING
+    return Output(facts, shown, _more(asked, facts))
+
+
+async def missing(asked: Asked, wanted: SeriesFilter) -> Output:
+    facts = await _report(asked, "missing", wanted)
+    headings = ("symbol", "exchange", "tf", "expected", "missing", "share", "longest")
+    rows = [
+        (
+            each["symbol"],
+            each["exchange"],
+            each["tf"],
+            f"{each['expected']:,}",
+            f"{each['gaps_count']:,}",
+            f"{each['gaps_pct']:.4%}",
+            f"{each['longest_gap_bars']:,}",
+        )
+        for each in facts["items"]
+    ]
+    summary = facts["summary"]
+    worst = [
+        f"{each['exchange']} {each['symbol']} {each['tf']}: {each['bars']:,} bars from "
+        f"{shown_moment(each['ts_from'])} on"
+        for each in summary["worst"]
+    ]
+    counted = table(headings, rows, right="expected missing share longest") if rows else NOTHING
+    over = summary["over_limit"]
+    failures = [GapsExceeded(f"more is missing than allowed: {', '.join(over)}")] if over else []
+    shown = Group(counted, "", *worst, *summary["recommendations"])
+    return Output(facts, shown, _more(asked, facts), failures)
+
+
+async def validation(asked: Asked, wanted: SeriesFilter) -> Output:
+    facts = await _report(asked, "validation", wanted)
+    headings = ("symbol", "exchange", "tf", "rows", "missing", "checks that fail")
+    rows = [
+        (
+            each["symbol"],
+            each["exchange"],
+            each["tf"],
+            f"{each['rows']:,}",
+            f"{each['missing']:,}",
+            ", ".join(name for name, check in each["checks"].items() if not check["ok"]),
+        )
+        for each in facts["items"]
+    ]
+    shown: Any = table(headings, rows, right="rows missing") if rows else NOTHING
+    failed = facts["summary"]["failed_checks"]
+    words = ", ".join(f"{name} ({count})" for name, count in failed.items())
+    failures = [DataInvalid(f"checks fail: {words}")] if failed else []
+    return Output(facts, shown, _more(asked, facts), failures)
+
+
+async def _report(asked: Asked, name: str, wanted: SeriesFilter) -> Shown:
+    async with fleet_of(asked, name) as fleet:
+        return await fleet.overview.report(name, wanted)
+
+
+def _more(asked: Asked, facts: Shown) -> list[str]:
+    more = facts["next_cursor"]
+    return [f"there are more: --cursor '{more}'"] if more and not asked.json else []

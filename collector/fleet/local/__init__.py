@@ -1,0 +1,1 @@
+"""The collector of this machine: its database and its lake."""

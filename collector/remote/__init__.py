@@ -1,0 +1,1 @@
+"""A collector somewhere else, by its REST API."""
