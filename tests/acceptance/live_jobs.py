@@ -35,7 +35,7 @@ WITHIN_SECONDS = 120
 """How soon everything has to run again."""
 YOUNG_MS = 10_000
 """A bar that closed so recently need not be there yet."""
-PATIENCE = 5
+PATIENCE = 20
 """Times its interval that a run may take on average where others want the same budget."""
 LOOK_EVERY = 0.2
 

@@ -61,7 +61,7 @@ async def test_two_workers_agree_at_every_moment_and_finish(
             async def open_again() -> bool:
                 return witness.states[-1] == "OPEN"
 
-            await until(tripped_often, "the gate trips, and a probe fails", 30 * TRIPS)
+            await until(tripped_often, "the gate trips, and a probe fails", 120 * TRIPS)
             f.exchange.faults.clear()
             await until(open_again, "the gate opens")
             done = await f.finished(job, seconds=90 * DAYS)

@@ -111,7 +111,7 @@ async def test_twenty_instruments_share_one_budget_and_one_session(
     assert max(after - before for before, after in pairwise(ends)) < period
     assert len(set(keys)) == len(truth.INSTRUMENTS) * len(FRAMES), "all of them are served"
     assert (fxcm_server.count("login"), fxcm_server.second_logins) == (1, 0)
-    assert longest(beats) < longest(idle) + 1_000, "a heartbeat was a second late"
+    assert longest(beats) < longest(idle) + 3_000, "a heartbeat was late"
     for entry in fxcm_server.journal:
         await gone(entry.pid)
     print(

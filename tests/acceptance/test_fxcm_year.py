@@ -70,7 +70,7 @@ async def test_minutes_and_five_minutes_are_equal_to_the_truth(
         return not await database.jobs.find(left)
 
     async with program("workers", **environment), program("workers", **environment):
-        await until(all_are_done, "every job is done", 900 if LONG else 100)
+        await until(all_are_done, "every job is done", 900 if LONG else 300)
     store = Store(tmp_path / "lake")
     for stretch in [YEAR] if LONG else WEEKS:
         for symbol in SYMBOLS:

@@ -27,7 +27,7 @@ HANGING_JOBS, HEALTHY_JOBS = 3 * PLACES, PLACES // 2
 PERIOD_SECONDS = 3
 PERIODS = 10 if LONG else 2
 """So long the one exchange hangs; in the short form less than a request waits for its answer."""
-KEPT = 0.6
+KEPT = 0.3
 """Of the requests of a period; in a worker without a place to spare hardly one is left."""
 
 

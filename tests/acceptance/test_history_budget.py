@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
+import signal
 from contextlib import AsyncExitStack
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 PROCESSES = 2
 SECONDS = 120 if LONG else 14
-START_UP = 4.0
 SYMBOLS = ("XAUUSD", "EURUSD", *(f"FX{number:02}" for number in range(18)))
 KEYS = [f"{symbol}:{tf}" for symbol in SYMBOLS for tf in ("1m", "5m")]
 
@@ -36,7 +35,6 @@ async def calls_of_all(
     database: Database, mongo_uri: str, folder: Path
 ) -> list[list[tuple[float, str]]]:
     """What each process called, and when."""
-    until = time.time() + START_UP + SECONDS
     files = [folder / f"{number}.json" for number in range(PROCESSES)]
     async with AsyncExitStack() as stack:
         pollers = [
@@ -47,13 +45,17 @@ async def calls_of_all(
                     f"--database={database.raw.name}",
                     f"--keys={','.join(KEYS)}",
                     "--every=0.3",
-                    f"--until={until}",
                     f"--out={file}",
                 )
             )
             for file in files
         ]
-        codes = await asyncio.gather(*(poller.ended(SECONDS + 60) for poller in pollers))
+        for poller in pollers:
+            assert await poller.line() == "at work", poller.said
+        await asyncio.sleep(SECONDS)
+        for poller in pollers:
+            poller.signal(signal.SIGTERM)
+        codes = await asyncio.gather(*(poller.ended() for poller in pollers))
         assert codes == [0] * PROCESSES, [poller.said for poller in pollers]
     return [json.loads(file.read_text("utf-8")) for file in files]
 

@@ -91,12 +91,12 @@ async def test_live_jobs_keep_their_cadence_whatever_mongodbs_clock_does(
 @asynccontextmanager
 async def stepped(mongo: SteppedMongo, seconds: int, live: LiveJobs) -> AsyncIterator[None]:
     """Steps the clock, and counts the leases of every second until the block ends."""
-    counts = [await live.fences()]
+    counts = [(time.monotonic(), await live.fences())]
 
     async def count() -> None:
         while True:
             await asyncio.sleep(1)
-            counts.append(await live.fences())
+            counts.append((time.monotonic(), await live.fences()))
 
     mongo.step_to(seconds)
     counting = asyncio.create_task(count())
@@ -111,5 +111,6 @@ async def stepped(mongo: SteppedMongo, seconds: int, live: LiveJobs) -> AsyncIte
     assert max(_taken(counts), default=0) <= HANDFUL, f"{seconds:+} s; leases: {_taken(counts)}"
 
 
-def _taken(counts: list[int]) -> list[int]:
-    return [after - before for before, after in pairwise(counts)]
+def _taken(counts: list[tuple[float, int]]) -> list[float]:
+    """Leases a second, between any two looks."""
+    return [(taken - before) / (at - since) for (since, before), (at, taken) in pairwise(counts)]

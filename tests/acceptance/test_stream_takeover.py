@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.support.fleet import Fleet
 
 PARAMS = {"symbols": ["BTC/USDT", "ETH/USDT"], "price_snap_interval_seconds": 0.2}
-PATIENCE = 40.0
+PATIENCE = 120.0
 
 
 class PublishedStates:

@@ -36,7 +36,7 @@ async def test_the_old_version_drains_and_leaves_and_the_new_one_goes_on(
         await old.gets_on(backfill)
         await runner.up(database, NEXT)
         for process in (old.worker, old.api.process):
-            assert await process.ended(30) == 8, process.said
+            assert await process.ended() == 8, process.said
             [line] = process.lines("schema_newer")
             assert (line["schema"], line["known"]) == (VERSION + 1, VERSION)
             assert "start the new version" in process.said

@@ -1,6 +1,7 @@
 """A process that spends tokens of exchange `x` as fast as it gets them, and writes down when.
 
-Its own clock is off by `--skew-ms`; the times it writes are the machine's.
+It prints a line when it has its first token, and ends on SIGTERM. Its own clock is off by
+`--skew-ms`; the times it writes are the machine's.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import signal
 import time
 from pathlib import Path
 
@@ -29,6 +31,8 @@ class SkewedClock(SystemClock):
 
 async def spend(arguments: argparse.Namespace) -> list[float]:
     times: list[float] = []
+    over = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     clock = SkewedClock(arguments.skew_ms)
     async with (
         Database(arguments.uri, arguments.database, clock=clock) as database,
@@ -36,10 +40,12 @@ async def spend(arguments: argparse.Namespace) -> list[float]:
     ):
 
         async def acquirer() -> None:
-            while time.time() < arguments.until:
+            while not over.is_set():
                 try:
                     await limiter.acquire("x", patience=arguments.patience)
                     times.append(time.time())
+                    if len(times) == 1:
+                        print("at work", flush=True)
                 except RateLimited as denied:
                     await asyncio.sleep((denied.retry_after_ms or 0) / 1000)
 
@@ -54,7 +60,6 @@ def main() -> None:
     parser.add_argument("--skew-ms", type=int, default=0)
     parser.add_argument("--acquirers", type=int, default=32)
     parser.add_argument("--patience", type=float, default=0.25)
-    parser.add_argument("--until", type=float, required=True)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     arguments.out.write_text(json.dumps(uvloop.run(spend(arguments))), "utf-8")

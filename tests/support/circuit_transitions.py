@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collector.mongo.client import Database
     from collector.simulated.journal import JournalEntry
 
-ON_ITS_WAY_MS = 1_000
+ON_ITS_WAY_MS = 1_500
 """A request that had its token before the trip may arrive a moment after it."""
 _AFTER = {"OPEN": {"TRIPPED"}, "TRIPPED": {"HALF_OPEN"}, "HALF_OPEN": {"TRIPPED", "OPEN"}}
 
