@@ -93,14 +93,26 @@ def _window(at: int, given: Mapping[str, Any]) -> Window:
 
 
 def _circuit(given: Mapping[str, Any], now: CircuitSettings) -> dict[str, Any]:
-    for name in given:
+    for name, value in given.items():
         if name not in _CIRCUIT:
             raise _bad(f"circuit.{name}", f"there is no setting {name!r}", near(name, _CIRCUIT))
+        if not _is_kind(value, _CIRCUIT[name].default):
+            raise _bad(f"circuit.{name}", f"`{name}` cannot be {value!r}")
     try:
         CircuitSettings(**{**asdict(now), **given})
     except (ValueError, TypeError) as error:
         raise _bad("circuit", str(error)) from None
     return {f"circuit.settings.{name}": value for name, value in given.items()}
+
+
+def _is_kind(value: Any, default: Any) -> bool:
+    """Whether a value is of the setting's type; one that is None by default is a count."""
+    if isinstance(default, bool):
+        return isinstance(value, bool)
+    if value is None:
+        return default is None
+    wanted = (int, float) if isinstance(default, float) else int
+    return isinstance(value, wanted) and not isinstance(value, bool)
 
 
 def _bad(field: str, reason: str, like: tuple[str, ...] = ()) -> InvalidInput:
