@@ -14,7 +14,7 @@ from collector.jobs.live_workers import LiveWorkers
 from collector.market.timeframe import Timeframe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from collector.connectors.connector import Connector
     from collector.mongo.client import Database
@@ -74,13 +74,16 @@ def state_name(status: str, state: str) -> str:
 
 
 async def _lags(database: Database, now_ms: int) -> dict[str, Lag]:
-    found: dict[str, Lag] = {}
+    found: dict[str, list[Lag]] = {}
     for each in await reached(database):
         lag = lag_of(each.timeframe, each.since_ms, now_ms, each.exchange_id)
-        exchange = each.exchange_id
-        if exchange not in found or lag.bars > found[exchange].bars:
-            found[exchange] = lag
-    return found
+        found.setdefault(each.exchange_id, []).append(lag)
+    return {exchange_id: furthest(lags) for exchange_id, lags in found.items()}
+
+
+def furthest(lags: Iterable[Lag]) -> Lag:
+    """The one of most bars; of several the one of the longest."""
+    return max(lags, key=lambda each: (each.bars, Timeframe.parse(each.timeframe).ms))
 
 
 def lag_of(timeframe: str, since_ms: int, now_ms: int, exchange_id: str = "") -> Lag:

@@ -150,6 +150,8 @@ def comparable(ended: Ended) -> tuple[int, list[str], list[str]]:
         text = re.sub(r"\b202[6-9]-\d\d-\d\d \d\d:\d\d(:\d\d)?", "DATE", text)
         text = re.sub(r"\b(in )?\d+ (s|min|h|d)( ago)?\b|\bnow\b", "AGE", text)
         text = re.sub(r"\b\d[\d,.]{5,}%?|\d\.\d{10,}|\d+\.\d{4}%", "N", text)
+        text = re.sub(r"\d+ bars of 1[mhd]\b", "LAG", text)
+        text = re.sub(r'"lag": \{[^}]*\}', '"lag": {}', text)
         text = re.sub(r"(: |; )(?=JOB)", "\n", text)
         return sorted(re.sub(r"[ \t]+", " ", text).splitlines())
 
