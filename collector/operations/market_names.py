@@ -67,7 +67,7 @@ class MarketNames:
     async def check_series(
         self,
         exchange_id: str,
-        symbols: Iterable[str],
+        symbols: Sequence[str],
         timeframes: Sequence[str],
         *,
         fields: tuple[str, str] = ("symbol", "timeframe"),
@@ -76,8 +76,11 @@ class MarketNames:
 
         False when its markets were never loaded. `fields` are the names of the two in the request.
         """
+        stored = await self._stored(exchange_id, symbols)
         for symbol in symbols:
-            market = await self.market(exchange_id, symbol, field=fields[0])
+            market = stored.get(symbol)
+            if market is None:
+                market = await self.market(exchange_id, symbol, field=fields[0])
             offered = tuple((market or {}).get("timeframes") or ())
             if market is None:
                 # An import, which takes too long to block other tasks of the process.
@@ -87,6 +90,11 @@ class MarketNames:
             if market is None:
                 return False
         return True
+
+    async def _stored(self, exchange_id: str, symbols: Sequence[str]) -> dict[str, Document]:
+        """The markets of these symbols, asked for at once: a pattern may stand for thousands."""
+        found = await self._book.named(exchange_id, {}, symbols, limit=len(symbols))
+        return {each["symbol"]: each for each in found}
 
     async def market(self, exchange_id: str, symbol: str, *, field: str) -> Document | None:
         """The symbol's market; None when the exchange's markets are not known.
@@ -122,6 +130,9 @@ class NoMarkets(MarketNames):
         self, exchange_id: str, names: Iterable[str], *, field: str = "symbol"
     ) -> list[str]:
         return list(names)
+
+    async def _stored(self, exchange_id: str, symbols: Sequence[str]) -> dict[str, Document]:
+        return {}
 
     async def market(self, exchange_id: str, symbol: str, *, field: str) -> None:
         check_form(exchange_id, symbol, field=field)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 40
 """Jobs that are listed; the count says how many there are."""
 SYMBOLS_NAMED = 6
+DECLINED = 1
+"""The exit code when a person said no."""
 
 
 async def add(
@@ -53,7 +55,7 @@ async def add(
         since_ms = None if since is None else moment_ms(since, now_ms)
         wanted = SeriesRequest(exchange_id, symbols, frames, since_ms, backfill)
         if any(map(is_pattern, symbols)):
-            await _confirm(fleet, wanted, yes=yes)
+            await _confirmed(fleet, wanted, yes=yes)
         found = await fleet.markets.add(wanted)
         notes = list(found["notes"])
         notes += [] if found["symbols_known"] else [unknown_markets(exchange_id)]
@@ -76,7 +78,7 @@ def split_timeframes(text: str) -> list[str]:
     return list(dict.fromkeys(check_timeframe(name, field="timeframes") for name in names))
 
 
-async def _confirm(fleet: Fleet, wanted: SeriesRequest, *, yes: bool) -> None:
+async def _confirmed(fleet: Fleet, wanted: SeriesRequest, *, yes: bool) -> None:
     """A pattern may name thousands of markets: shows what it costs, and asks."""
     cost = await fleet.markets.estimate(wanted)
     for line in cost_lines(wanted.exchange_id, cost):
@@ -85,7 +87,9 @@ async def _confirm(fleet: Fleet, wanted: SeriesRequest, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise UsageMistake("a pattern is added only with --yes where nobody can be asked")
-    typer.confirm("Add them?", abort=True, err=True)
+    if not typer.confirm("Add them?", err=True):
+        print("nothing was added", file=sys.stderr)
+        raise typer.Exit(DECLINED)
 
 
 def cost_lines(exchange_id: str, cost: Shown) -> list[str]:
@@ -94,11 +98,11 @@ def cost_lines(exchange_id: str, cost: Shown) -> list[str]:
     named = ", ".join(symbols[:SYMBOLS_NAMED]) + (", ..." if len(symbols) > SYMBOLS_NAMED else "")
     ahead = round(cost["seconds_ahead"])
     lines = [
-        f"{exchange_id}: {len(symbols):,} markets ({named})",
-        f"{cost['series']:,} series, {cost['existing']:,} of them are there already",
-        f"history: {cost['bars']:,} bars at most, {cost['requests']:,} requests, "
+        f"{exchange_id}: {_counted(len(symbols), 'market')} ({named}), {cost['series']:,} series, "
+        f"{cost['existing']:,} of them are there already",
+        f"history: {cost['bars']:,} bars at most, {_counted(cost['requests'], 'request')}, "
         f"{shown_span(math.ceil(cost['seconds']) * 1000)} or more at this budget",
-        f"afterwards: {cost['requests_per_day']:,} requests a day, "
+        f"afterwards: {_counted(cost['requests_per_day'], 'request')} a day, "
         f"{cost['share_per_day']:.1%} of the budget",
     ]
     if cost["unknown"]:
@@ -107,6 +111,10 @@ def cost_lines(exchange_id: str, cost: Shown) -> list[str]:
     if ahead:
         lines.append(f"backfills that are under way need {shown_span(ahead * 1000)} before that")
     return lines
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _summary(found: Shown) -> str:
