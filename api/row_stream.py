@@ -71,7 +71,8 @@ def _quoted(text: str) -> str:
 
 async def check_listed(error: NotStored, asked: RangeAsked, parts: Services) -> None:
     """Refuses what is not stored, unless the exchange lists it: that is merely empty yet."""
-    if not await parts.desk.check_known_symbol(asked.exchange_id, asked.symbol, field="symbol"):
+    symbol = await parts.desk.one_meant(asked.exchange_id, asked.symbol)
+    if not await parts.desk.check_known_symbol(asked.exchange_id, symbol, field="symbol"):
         refused = InvalidInput("symbol", "unknown_symbol", str(error))
         refused.near = error.near  # The message names them already.
         raise refused

@@ -9,6 +9,7 @@ from api.reader_threads import in_reader
 from collector.market.letters import fits
 from collector.market.timeframe import Timeframe
 from collector.operations.series_reports import check_names, cursor_of, key_of, place_of
+from collector.operations.stored_symbol import stored_symbol
 from collector.reports.ledgers import ledgers
 
 if TYPE_CHECKING:
@@ -41,10 +42,11 @@ def _ledgers(
     most: int | None,
 ) -> list[SeriesLedger]:
     """Looks at whole markets, whose shorter bars may cover longer ones."""
+    symbol = asked.symbol and stored_symbol(store, asked.exchange_id, asked.symbol)
     markets = [
         each
         for each in store.series(asked.exchange_id)
-        if (asked.symbol is None or each.symbol == asked.symbol)
+        if (symbol is None or each.symbol == symbol)
         and (after is None or (each.exchange_id, each.symbol) >= after[:2])
         and fits(asked.search, each.symbol)
     ]

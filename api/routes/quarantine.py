@@ -11,6 +11,7 @@ from api.roles import VIEWER
 from api.schemas.quarantine import QuarantineAsked, QuarantinePage, RefusedView
 from collector.errors import InvalidInput
 from collector.operations.series_reports import check_names
+from collector.operations.stored_symbol import stored_symbol
 from collector.store.port import Storage
 from collector.store.refused_rows import Place, RefusedRow, Which, refused_rows
 
@@ -23,8 +24,11 @@ async def list_quarantine(
 ) -> QuarantinePage:
     """What exchanges sent that is no bar: its slot stays missing until a good one comes."""
     check_names(asked.exchange_id, asked.timeframe)
+    symbol = asked.symbol
+    if symbol is not None:
+        symbol = await in_reader(stored_symbol, parts.store, asked.exchange_id, symbol)
     try:
-        which = Which(asked.exchange_id, asked.symbol, asked.timeframe)
+        which = Which(asked.exchange_id, symbol, asked.timeframe)
     except ValueError:
         return QuarantinePage(items=[], next_cursor=None)
     after = None if asked.cursor is None else _place(asked.cursor)

@@ -40,10 +40,11 @@ async def read_trades(
     asked.check()
     market = TradesAsked(asked.exchange_id, asked.symbol, asked.start, asked.end)
     try:
-        stretch = await asyncio.to_thread(trade_stretch, parts.store.storage, market)
+        stretch = await asyncio.to_thread(trade_stretch, parts.store, market)
     except NotFound as error:
         # One that cannot exist is refused; one without trades is an empty answer.
-        await parts.desk.check_known_symbol(asked.exchange_id, asked.symbol, field="symbol")
+        symbol = await parts.desk.one_meant(asked.exchange_id, asked.symbol)
+        await parts.desk.check_known_symbol(asked.exchange_id, symbol, field="symbol")
         return await _answered(asked, iter(()), coding, error)
     stored = StoredOfMarket(stretch.symbol, stretch.stored)
     return await _answered(asked, await asked.chosen(stretch), coding, stored)

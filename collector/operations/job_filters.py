@@ -21,5 +21,6 @@ async def meant_filters(
     given = values(filters)
     if not any(map(is_short, given.get("symbol", ()))):
         return given
-    known = [each for each in await distinct(database.jobs, {}, "symbol", BY_SYMBOL.name) if each]
+    of = {"exchange_id": {"$in": given["exchange_id"]}} if given.get("exchange_id") else {}
+    known = [each for each in await distinct(database.jobs, of, "symbol", BY_SYMBOL.name) if each]
     return {**given, "symbol": [meant(name, known, "the list") for name in given["symbol"]]}

@@ -46,6 +46,10 @@ class MarketNames:
                 found[name] = None
         return list(found)
 
+    async def one_meant(self, exchange_id: str, name: str, *, field: str = "symbol") -> str:
+        """The same for a name that is one market: a pattern stays as it is."""
+        return await self._written_so(exchange_id, name, field) if is_short(name) else name
+
     async def _like(self, exchange_id: str, pattern: str, field: str) -> list[str]:
         if not await self.symbols(exchange_id):
             how = f"add its connector, and a worker asks for them ({MARKETS_REFRESH.name})"
@@ -130,6 +134,9 @@ class NoMarkets(MarketNames):
         self, exchange_id: str, names: Iterable[str], *, field: str = "symbol"
     ) -> list[str]:
         return list(names)
+
+    async def one_meant(self, exchange_id: str, name: str, *, field: str = "symbol") -> str:
+        return name
 
     async def _stored(self, exchange_id: str, symbols: Sequence[str]) -> dict[str, Document]:
         return {}

@@ -69,7 +69,7 @@ async def add_job(database: Database, request: JobRequest, names: MarketNames) -
         if is_pattern(spec.symbol):
             reason = "a job is about one market; `collector add` takes patterns"
             raise InvalidInput("symbol", "unknown_symbol", reason)
-        [symbol] = await names.meant(spec.exchange_id, [spec.symbol])
+        symbol = await names.one_meant(spec.exchange_id, spec.symbol)
         spec = replace(spec, symbol=symbol)
         frames = () if spec.timeframe is None else (spec.timeframe,)
         is_known = await names.check_series(spec.exchange_id, [symbol], frames)

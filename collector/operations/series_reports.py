@@ -18,7 +18,7 @@ from collector.market.series import Series
 from collector.market.timeframe import Timeframe
 from collector.operations.connectors import check_exchange
 from collector.operations.market_names import known_timeframe
-from collector.operations.meant_symbol import meant
+from collector.operations.stored_symbol import stored_symbol
 from collector.pipeline.resample import divides
 from collector.reports.coverage import Coverage, coverage
 from collector.reports.expected import Expected
@@ -154,7 +154,7 @@ def page_of_series(store: Store, asked: SeriesFilter) -> tuple[list[Series], str
 def _meant(store: Store, asked: SeriesFilter) -> list[Series]:
     everything, symbol = store.series(asked.exchange_id), asked.symbol
     if symbol is not None:
-        symbol = meant(symbol, {each.symbol for each in everything}, "the lake")
+        symbol = stored_symbol(store, asked.exchange_id, symbol)
     stored = [
         each
         for each in everything

@@ -10,8 +10,8 @@ import pyarrow as pa
 from collector.errors import InvalidInput
 from collector.market.series import Series
 from collector.operations.market_names import check_timeframe
-from collector.operations.meant_symbol import is_short, meant
 from collector.operations.stored_range import inside
+from collector.operations.stored_symbol import stored_symbol
 from collector.reader import CandleReader, not_stored
 
 if TYPE_CHECKING:
@@ -82,10 +82,7 @@ def candle_stretch(store: Store, asked: CandlesAsked) -> CandleStretch:
 def _series(store: Store, asked: CandlesAsked) -> Series:
     """Refuses a series that cannot exist."""
     check_timeframe(asked.timeframe)
-    symbol = asked.symbol
-    if is_short(symbol):
-        stored = {each.symbol for each in store.series(asked.exchange_id)}
-        symbol = meant(symbol, stored, asked.exchange_id)
+    symbol = stored_symbol(store, asked.exchange_id, asked.symbol)
     try:
         return Series.of(asked.exchange_id, symbol, asked.timeframe)
     except ValueError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from collector.market.letters import fits
 from collector.market.series import Series
 from collector.market.timeframe import Timeframe
+from collector.operations.stored_symbol import stored_symbol
 from collector.pipeline.resample import divides
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def stored_markets(
 ) -> list[StoredMarket]:
     """By exchange and symbol, those after `after`. Waits for the disk: call it in a thread."""
     found: list[StoredMarket] = []
+    symbol = None if symbol is None else stored_symbol(store, exchange_id, symbol)
     by_market = groupby(store.series(exchange_id), lambda each: (each.exchange_id, each.symbol))
     for key, its in by_market:
         wanted = (symbol is None or key[1] == symbol) and fits(search, key[1])

@@ -11,8 +11,8 @@ from collector.errors import InvalidInput, NotFound
 from collector.market.interval import Interval
 from collector.market.near import did_you_mean
 from collector.operations.connectors import check_exchange
-from collector.operations.meant_symbol import is_short, meant
 from collector.operations.stored_range import inside
+from collector.operations.stored_symbol import stored_symbol
 from collector.store.trade_rows import TRADE_SCHEMA
 from collector.store.trades import trade_batches, trade_days, trade_symbols
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from collector.store.port import Storage
+    from collector.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,10 @@ class TradeStretch:
         return found
 
 
-def trade_stretch(storage: Storage, asked: TradesAsked) -> TradeStretch:
+def trade_stretch(store: Store, asked: TradesAsked) -> TradeStretch:
     """What to read. NotFound names near matches, or the job that collects trades."""
-    exchange_id, symbol = check_exchange(asked.exchange_id), asked.symbol
-    if is_short(symbol):
-        symbol = meant(symbol, trade_symbols(storage, exchange_id), exchange_id)
+    exchange_id, storage = check_exchange(asked.exchange_id), store.storage
+    symbol = stored_symbol(store, exchange_id, asked.symbol)
     try:
         days = trade_days(storage, exchange_id, symbol)
     except ValueError as error:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from collector.markets.book import MarketBook
 from collector.markets.tickers import TickerBoard
 from collector.operations.connectors import check_exchange
-from collector.operations.meant_symbol import is_short, meant
+from collector.operations.market_names import MarketNames
 from collector.operations.shown.market import shown_ticker
 
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ async def ticker_page(
     """By symbol within an exchange, as the last `tickers_snapshot` received them."""
     if exchange_id is not None:
         check_exchange(exchange_id)
-        if symbol is not None and is_short(symbol):
-            symbol = meant(symbol, await MarketBook(database).listed(exchange_id), exchange_id)
+        if symbol is not None:
+            symbol = await MarketNames(database).one_meant(exchange_id, symbol)
     found = await TickerBoard(database).page(exchange_id, symbol, after=after, limit=limit + 1)
     page = found[:limit]
     more = page[-1]["_id"] if len(found) > limit else None

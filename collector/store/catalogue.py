@@ -22,6 +22,14 @@ def stored_exchanges(storage: Storage) -> list[str]:
     return [name for name in storage.folders("") if not name.startswith("_")]
 
 
+def folder_symbols(storage: Storage, exchange_id: str) -> Iterator[str]:
+    """The symbols of an exchange that have a folder; those of group parts alone have none."""
+    for folder in storage.folders(exchange_id):
+        # Folders that are not ours are no symbols.
+        with contextlib.suppress(ValueError):
+            yield name_to_symbol(folder)
+
+
 def stored_series(
     storage: Storage, shelf: Shelf, exchange_id: str | None = None
 ) -> tuple[Series, ...]:
@@ -60,12 +68,9 @@ def _keys(storage: Storage, shelf: Shelf, exchange_id: str) -> Iterator[tuple[st
     index = shelf.index(exchange_id)
     index.refresh()
     yield from index.keys()
-    for folder in storage.folders(exchange_id):
-        try:
-            symbol = name_to_symbol(folder)
-        except ValueError:
-            continue
-        yield from ((symbol, tf) for tf in _in_folder(storage, f"{exchange_id}/{folder}"))
+    for symbol in folder_symbols(storage, exchange_id):
+        folder = f"{exchange_id}/{symbol_to_name(symbol)}"
+        yield from ((symbol, tf) for tf in _in_folder(storage, folder))
 
 
 def _in_folder(storage: Storage, folder: str) -> Iterator[str]:

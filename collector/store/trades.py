@@ -5,7 +5,6 @@ A damaged day does not prevent reading or writing other days.
 
 from __future__ import annotations
 
-import contextlib
 from collections import defaultdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
@@ -14,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from collector import logs
-from collector.market.symbol import checked_exchange_id, name_to_symbol
+from collector.market.symbol import checked_exchange_id
 from collector.store import layout
+from collector.store.catalogue import folder_symbols
 from collector.store.port import Corrupt
 from collector.store.trade_day import DayFile, append_rows, day_batches, merge_parts
 from collector.store.trade_rows import TRADE_SCHEMA
@@ -50,7 +50,7 @@ def settle_trades(storage: Storage, exchange_id: str, until_ms: int) -> int:
     """Merges the parts of every day that had ended by then; returns how many there were."""
     return sum(
         merge_parts(storage, day)
-        for symbol in _symbols(storage, exchange_id)
+        for symbol in folder_symbols(storage, checked_exchange_id(exchange_id))
         for day in _days_of_parts(storage, exchange_id, symbol)
         if day.interval.to_ms <= until_ms
     )
@@ -63,7 +63,7 @@ def trade_days(storage: Storage, exchange_id: str, symbol: str) -> tuple[Interva
 
 def trade_symbols(storage: Storage, exchange_id: str) -> tuple[str, ...]:
     """The symbols of an exchange that have trades, in order."""
-    found = _symbols(storage, exchange_id)
+    found = folder_symbols(storage, checked_exchange_id(exchange_id))
     return tuple(sorted(each for each in found if _days(storage, exchange_id, each)))
 
 
@@ -130,14 +130,6 @@ def _days_of_parts(storage: Storage, exchange_id: str, symbol: str) -> set[DayFi
     parts = (layout.parse_part(folder, name) for name in storage.names(folder))
     starts = (part.hull.from_ms for part in parts if part is not None)
     return {DayFile.at(exchange_id, symbol, start) for start in starts}
-
-
-def _symbols(storage: Storage, exchange_id: str) -> Iterator[str]:
-    """The symbols of an exchange that have a folder."""
-    for folder in storage.folders(checked_exchange_id(exchange_id)):
-        # Folders that are not ours are no symbols.
-        with contextlib.suppress(ValueError):
-            yield name_to_symbol(folder)
 
 
 def _is_day(name: str) -> bool:

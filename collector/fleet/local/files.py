@@ -17,9 +17,9 @@ from collector.operations.history_events import check_network
 from collector.operations.history_reads import known_pair
 from collector.operations.market_names import check_timeframe
 from collector.operations.stored_candles import candle_stretch
+from collector.operations.stored_symbol import stored_symbol
 from collector.operations.stored_trades import trade_stretch
 from collector.store.refused_rows import Place, Which, refused_rows
-from collector.store.root import storage_at
 from collector.store.store import Store
 from collector.store.trade_rows import TRADE_SCHEMA
 
@@ -76,7 +76,7 @@ class LocalFiles:
         return LocalRows(stretch, stretch.reader.series.symbol, stretch.reader.schema)
 
     def trades(self, asked: TradesAsked) -> RowRange:
-        stretch = trade_stretch(storage_at(self.settings.data_root), asked)
+        stretch = trade_stretch(Store(self.settings.data_root), asked)
         return LocalRows(stretch, stretch.symbol, TRADE_SCHEMA)
 
     def quarantine(
@@ -88,16 +88,19 @@ class LocalFiles:
         cursor: str | None,
     ) -> Shown:
         frame = None if timeframe is None else check_timeframe(timeframe)
+        check_exchange(exchange_id)
+        store = Store(self.settings.data_root)
+        if symbol is not None:
+            symbol = stored_symbol(store, exchange_id, symbol)
         try:
-            which = Which(check_exchange(exchange_id), symbol, frame)
+            which = Which(exchange_id, symbol, frame)
         except ValueError as error:
             raise InvalidInput("symbol", "unknown_symbol", str(error)) from None
         try:
             after = None if cursor is None else Place.parse(cursor)
         except ValueError as error:
             raise InvalidInput("cursor", "bad_cursor", str(error)) from None
-        storage = storage_at(self.settings.data_root)
-        found = list(islice(refused_rows(storage, which, after), limit + 1))
+        found = list(islice(refused_rows(store.storage, which, after), limit + 1))
         page = found[:limit]
         more = str(page[-1].place) if len(found) > limit else None
         return {"items": [each.facts() for each in page], "next_cursor": more}
