@@ -110,6 +110,7 @@ STORY = [
     "report missing binance --timeframe 1m",
     "report validation binance BTCUSDT",
     "coverage binanse",
+    "coverage binance BTC/USTD",
     "market-rate riemann 1:GOLD 1:OIL",
     "market-rate riemann 1:OIL 1:GOLD",
     "volume riemann 1:GOLD 1:OIL --json",

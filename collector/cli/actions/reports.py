@@ -9,10 +9,13 @@ from rich.console import Group
 from collector.cli.database import fleet_of
 from collector.cli.moments import shown_moment
 from collector.cli.output import Output, table
-from collector.errors import DataInvalid, GapsExceeded
+from collector.errors import DataInvalid, GapsExceeded, NotFound
+from collector.market.near import did_you_mean
 from collector.operations.series_reports import SeriesFilter, check_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from collector.cli.verb import Asked
     from collector.fleet.interface import Shown
 
@@ -103,7 +106,17 @@ async def validation(asked: Asked, wanted: SeriesFilter) -> Output:
 
 async def _report(asked: Asked, name: str, wanted: SeriesFilter) -> Shown:
     async with fleet_of(asked, name) as fleet:
-        return await fleet.overview.report(name, wanted)
+        found = await fleet.overview.report(name, wanted)
+        if found["items"] or wanted.symbol is None or wanted.cursor is not None:
+            return found
+        listed = (
+            [] if wanted.exchange_id is None else await fleet.markets.symbols(wanted.exchange_id)
+        )
+    raise NotFound(f"nothing is stored of {wanted.symbol!r}{_instead(wanted.symbol, listed)}")
+
+
+def _instead(symbol: str, listed: Sequence[str]) -> str:
+    return "" if symbol in listed else did_you_mean(symbol, listed)
 
 
 def _more(asked: Asked, facts: Shown) -> list[str]:
