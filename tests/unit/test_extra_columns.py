@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -192,6 +192,8 @@ _COLUMNS = {
     "seen_at": pa.int64(),
 }
 _MAY_BE_NULL = {"t", "gap_reason", "known_at", "seen_at"}
+_PART = {"compression": "lz4"}
+_SEALED = {"compression": "zstd", "compression_level": 7}
 
 
 def test_files_of_an_exchange_without_any_have_the_bytes_they_always_had(store: Store) -> None:
@@ -207,7 +209,7 @@ def test_files_of_an_exchange_without_any_have_the_bytes_they_always_had(store: 
     for path in (layout.sealed_path(btc), layout.sealed_path(hours)):
         found[path] = store.storage.read(path)
     for path, data in found.items():
-        spelt = _spelt_out(data, 1 if path == part else 7)
+        spelt = _spelt_out(data, _PART if path == part else _SEALED)
         # The order of the footer's entries is the only thing that may differ.
         assert spelt[: footer_span(spelt).start] == data[: footer_span(data).start], path
         assert len(spelt) == len(data)
@@ -220,7 +222,7 @@ def _entries(data: bytes) -> dict[bytes, bytes]:
     return found
 
 
-def _spelt_out(data: bytes, effort: int) -> bytes:
+def _spelt_out(data: bytes, compression: dict[str, Any]) -> bytes:
     file = pq.ParquetFile(pa.BufferReader(data))
     schema = pa.schema([pa.field(n, k, n in _MAY_BE_NULL) for n, k in _COLUMNS.items()])
     metadata = {key.decode(): value.decode() for key, value in file.metadata.metadata.items()}
@@ -229,7 +231,7 @@ def _spelt_out(data: bytes, effort: int) -> bytes:
     with footer.writing(
         sink,
         schema,
-        compression_level=effort,
+        **compression,
         use_dictionary=["symbol", "tf", "ver", "source", "gap_reason"],
         column_encoding={
             **dict.fromkeys(("ts", "known_at", "seen_at"), "DELTA_BINARY_PACKED"),
