@@ -9,6 +9,7 @@ from collector.backoff import Backoff
 from collector.durations import DAY_MS, HOUR_MS
 from collector.errors import (
     CollectorError,
+    ExchangeBlocked,
     ExchangeRefused,
     NeedsOperator,
     RateLimited,
@@ -57,7 +58,6 @@ class Reactions:
             words = f"{error} (nothing else for {hours:g} h)"
             return settlement.fail(job, words, ExchangeRefused.code)
         attempt = 1 if moved else job.attempt
-        at_least = (error.retry_after_ms or 0) if isinstance(error, RetryLater) else 0
         ours = isinstance(error, CollectorError)
         reason = str(error) if ours else f"{type(error).__name__}: {error}"
         return settlement.retry(
@@ -65,7 +65,7 @@ class Reactions:
             reason,
             self.backoff,
             spread,
-            at_least_ms=at_least,
+            at_least_ms=_demanded_ms(error),
             refusal=refusal,
             code=error.code if isinstance(error, CollectorError) else UNEXPECTED,
         )
@@ -74,3 +74,14 @@ class Reactions:
         held = job.document.get("refused") or {}
         same = held.get("kind") == refusal
         return same and now_ms - held["since"] >= self.lasting_after_ms
+
+
+def _demanded_ms(error: Exception) -> int:
+    """How long the exchange wants this job to wait.
+
+    A ban is recorded on the connector: none of its jobs is leased before it ends, and all of them
+    are when an operator ends it.
+    """
+    if isinstance(error, RetryLater) and not isinstance(error, ExchangeBlocked):
+        return error.retry_after_ms or 0
+    return 0

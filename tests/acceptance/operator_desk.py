@@ -17,13 +17,14 @@ from tests.support.until import until
 from tests.support.verbs import Ended, run_here
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from tests.acceptance.api_process import Api
     from tests.support.processes import Process
 
+PATIENCE_SECONDS = float(os.environ.get("PS", 120))
 LISTED = "2026-01-01T00:00"
 
 
@@ -63,56 +64,38 @@ class Desk:
         """What a verb answers that ends with 0."""
         return (await self.verb(*words, "--json")).facts
 
-    async def troubles(self) -> dict[str, Any]:
-        """Those of `collector status` by kind. Its exit code has to fit them."""
+    async def status(self) -> dict[str, Any]:
+        """The troubles of `collector status` by kind. Its exit code has to fit them."""
         ended = await self.verb("status", "--json")
         assert ended.code in (0, 1), ended.err
         found = {each["kind"]: each for each in json.loads(ended.out)["troubles"]}
         assert ended.code == (1 if found else 0)
         return found
 
-    async def sees(self, kind: str) -> Any:
-        """The trouble, once `status` shows it."""
-
-        async def shown() -> Any:
-            return (await self.troubles()).get(kind)
-
-        return await until(shown, f"status shows {kind}")
-
-    async def sees_no_trouble(self) -> None:
-        async def well() -> bool:
-            return not await self.troubles()
-
-        await until(well, "status exits with 0")
-
-    async def job(self, *words: str) -> Any:
-        return await self.asked("job", "show", *words)
-
-    async def succeeds(self, job_id: str) -> None:
-        """Returns when the job has succeeded once more."""
-        before = (await self.job(job_id))["stats"]["success"]
-
-        async def once_more() -> bool:
-            return bool((await self.job(job_id))["stats"]["success"] > before)
-
-        await until(once_more, "the job succeeds")
-
     async def exchange_has(self, *faults: dict[str, Any]) -> None:
         """From now on the exchange has these faults and no other."""
-        async with (
-            aiohttp.ClientSession() as session,
-            session.put(f"{self.exchange_url}/sim/faults", json=list(faults)) as response,
-        ):
-            assert response.status == 200, await response.text()
+        await self._behind("PUT", "faults", list(faults))
+
+    async def listing(self, operation: str, *symbols: str) -> None:
+        """Delists these markets, so that the exchange does not know them, or relists them."""
+        for symbol in symbols:
+            change = {"op": operation, "symbol": symbol, "hidden": operation == "delist"}
+            await self._behind("POST", "listings", change)
 
     async def requests(self) -> list[dict[str, Any]]:
         """Every request that the exchange saw since it was started."""
+        entries: list[dict[str, Any]] = (await self._behind("GET", "journal"))["entries"]
+        return entries
+
+    async def _behind(self, method: str, path: str, body: Any = None) -> Any:
+        """The exchange's back door."""
+        url = f"{self.exchange_url}/sim/{path}"
         async with (
             aiohttp.ClientSession() as session,
-            session.get(f"{self.exchange_url}/sim/journal") as response,
+            session.request(method, url, json=body) as response,
         ):
-            entries: list[dict[str, Any]] = (await response.json())["entries"]
-            return entries
+            assert response.status == 200, await response.text()
+            return await response.json()
 
 
 class WorkingDesk(Desk):
@@ -133,16 +116,46 @@ class WorkingDesk(Desk):
     async def exchange_comes(self, *options: str) -> None:
         await self._exchange.enter_async_context(self.exchange(*options))
 
-    async def sees(self, kind: str) -> Any:
-        """The trouble, once `status` and the API show it."""
-        seen = await super().sees(kind)
+    async def until(self, ask: Callable[[], Any], what: str) -> None:
+        """As `until`; says what an operator would have seen when it never comes."""
+        try:
+            await until(ask, what, PATIENCE_SECONDS)
+        except AssertionError as error:
+            seen = (await self.verb("status")).out + (await self.verb("job", "list")).out
+            raise AssertionError(f"{error}\n{seen}") from None
+
+    async def troubles(self) -> dict[str, Any]:
+        """Those of `/api/v1/troubles` by kind."""
+        items = (await self.rest.get("/api/v1/troubles")).body["items"]
+        return {each["kind"]: each for each in items}
+
+    async def sees(self, kind: str, jobs: int = 0) -> Any:
+        """The trouble, once the API lists it with so many jobs; `status` has to show it, too."""
 
         async def listed() -> bool:
-            items = (await self.rest.get("/api/v1/troubles")).body["items"]
-            return kind in {each["kind"] for each in items}
+            found = await self.troubles()
+            return kind in found and found[kind]["jobs"] >= jobs
 
-        await until(listed, f"/api/v1/troubles lists {kind}")
-        return seen
+        await self.until(listed, f"there is {kind}")
+        return (await self.status())[kind]
+
+    async def sees_no_trouble(self) -> None:
+        async def well() -> bool:
+            return not await self.troubles()
+
+        await self.until(well, "all is well")
+        assert await self.status() == {}
+
+    async def job(self, job_id: str) -> Any:
+        return (await self.rest.get(f"/api/v1/jobs/{job_id}")).body
+
+    async def succeeds(self, job_id: str, times: int = 1) -> None:
+        """Returns when the job has succeeded so often in all."""
+
+        async def enough() -> bool:
+            return bool((await self.job(job_id))["stats"]["success"] >= times)
+
+        await self.until(enough, "the job succeeds")
 
 
 def desk_at(uri: str, database_name: str, root: Path) -> WorkingDesk:

@@ -9,7 +9,7 @@ import pytest
 from bson import ObjectId
 
 from collector.backoff import Backoff
-from collector.errors import ExchangeRefused, ExchangeUnavailable
+from collector.errors import ExchangeBlocked, ExchangeRefused, ExchangeUnavailable
 from collector.jobs.job import Job
 from workers.reactions import Reactions
 from workers.tries import Tries
@@ -63,6 +63,13 @@ def test_failures_in_a_row_are_counted_from_the_last_progress() -> None:
     assert reaction(AWAY, job()).next_run_in_ms == 20_000
     assert reaction(AWAY, job(), moved=True).next_run_in_ms == 5_000
     assert reaction(AWAY, job(), moved=True).attempt == 1
+
+
+def test_the_length_of_a_ban_is_the_exchanges_and_not_the_jobs() -> None:
+    banned = ExchangeBlocked("simulated", "418", retry_after_ms=HOUR_MS)
+    assert reaction(banned, job()).next_run_in_ms == 20_000, "an operator may end the ban early"
+    busy = ExchangeUnavailable("503", retry_after_ms=HOUR_MS)
+    assert reaction(busy, job()).next_run_in_ms == HOUR_MS
 
 
 def test_a_refusal_becomes_lasting_when_it_has_been_the_same_for_a_day() -> None:
