@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from collector.backoff import Backoff
+from collector.durations import HOUR_MS
 from collector.jobs.job import Cursor
 from collector.jobs.runs import RunHistory
 from collector.jobs.states import State, Status
@@ -128,11 +129,12 @@ async def test_a_429_stops_the_run_at_once(database: Database, tmp_path: Path) -
         c.exchange.faults.add(TooManyRequests(endpoint="klines", count=1, retry_after_s=3_600))
         until = c.first_ms + 19 * DAY
         job = await c.backfill(until)
-        stopped = await c.until(job, lambda job: job.document["waiting_for"] == "retry")
-        assert stopped.next_run_at >= (await c.registry.get("simulated")).document["blocked_until"]
+        await c.until(job, lambda job: job.document["waiting_for"] == "retry")
+        await c.queue.run(job.id)
+        connector = await c.registry.get("simulated")
+        assert connector.document["blocked_until"] > database.server_clock.now_ms() + HOUR_MS // 2
         assert [entry.status for entry in c.journal()] == [429]
         await c.registry.unblock("simulated")
-        await c.queue.run(job.id)
         await c.until(job, lambda job: job.state is State.SUCCESS)
         assert c.stored(0, until) == c.truth(c.first_ms, until)
 
