@@ -77,11 +77,9 @@ Timeframe = Annotated[
 ]
 Start = Annotated[
     str | None,
-    typer.Option("--since", "--start", help="From here: a date, epoch ms, or 30d ago."),
+    typer.Option("--since", help="From here: a date, epoch ms, or 30d ago."),
 ]
-End = Annotated[
-    str | None, typer.Option("--until", "--end", help="Up to here, which is not included.")
-]
+End = Annotated[str | None, typer.Option("--until", help="Up to here, which is not included.")]
 _MEANT = "A job's id, the beginning of it, or EXCHANGE SYMBOL TIMEFRAME TYPE as far as needed."
 JobId = Annotated[list[str], typer.Argument(metavar="JOB", help=_MEANT, autocompletion=jobs_by_id)]
 JobIds = Annotated[

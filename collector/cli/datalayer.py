@@ -9,6 +9,7 @@ import typer
 from collector.cli.arguments import exchange_ids, split
 from collector.cli.arguments import timeframes as completed
 from collector.cli.main import run
+from collector.cli.older_names import newer_name
 from collector.cli.repair import repair
 from collector.cli.verb import Asked, give, given, verb
 
@@ -21,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
     # Typer sees a missing flag as None, and handling that imports pydantic, which takes 100 ms.
-    context_settings={"default_map": {"help": False}},
+    context_settings={"default_map": {"help": False}, "token_normalize_func": newer_name},
 )
 
 Symbols = Annotated[

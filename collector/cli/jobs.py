@@ -48,11 +48,9 @@ def add(
     ] = None,
     timeframe: _Timeframe = None,
     since: Annotated[
-        str | None, typer.Option("--since", "--start", help="Begin here: a date, or 30d ago.")
+        str | None, typer.Option("--since", help="Begin here: a date, or 30d ago.")
     ] = None,
-    until: Annotated[
-        str | None, typer.Option("--until", "--end", help="End here (default: now).")
-    ] = None,
+    until: Annotated[str | None, typer.Option("--until", help="End here (default: now).")] = None,
     interval_ms: Annotated[int | None, typer.Option(min=1000, help="Run this often.")] = None,
     cron: Annotated[str | None, typer.Option(help="Run at these times, UTC: '0 * * * *'.")] = None,
     priority: Annotated[int | None, typer.Option(min=0, max=1000, help="Lower goes first.")] = None,

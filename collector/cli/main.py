@@ -31,6 +31,7 @@ from collector.cli import (
     trades,
 )
 from collector.cli.failures import UsageMistake, report, want_tracebacks
+from collector.cli.older_names import newer_name
 from collector.version import __version__
 
 _UNSAID = {"help": False}
@@ -53,12 +54,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     # Typer sees a missing flag as None, and handling that imports pydantic, which takes 100 ms.
     context_settings={
+        "token_normalize_func": newer_name,
         "default_map": {
             **_UNSAID,
             "install_completion": False,
             "show_completion": False,
             **dict.fromkeys(_GROUPS, _UNSAID),
-        }
+        },
     },
 )
 for verbs in (

@@ -29,7 +29,7 @@ def add(
     ] = "1m",
     since: Annotated[
         str | None,
-        typer.Option("--since", "--start", help="History begins here (default: at the first bar)."),
+        typer.Option("--since", help="History begins here (default: at the first bar)."),
     ] = None,
     backfill: Annotated[bool, typer.Option(help="Fetch the history, too.")] = True,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before adding a pattern.")] = False,

@@ -138,3 +138,13 @@ def test_csv_goes_to_standard_output_for_a_pipe(
     assert out.count(b"\n") == 3
     assert err == b"2 bars\n"
     assert run(["export", *SERIES, "--out", "-", "--format", "csv", "--json"]) == 2
+
+
+def test_the_older_names_of_the_ends_mean_the_same(
+    lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends = ("2024-01-01T01:00Z", "2024-01-01T01:02Z")
+    new = read_json(capsys, "--since", ends[0], "--until", ends[1])
+    assert [row[0] for row in new] == [at(60), at(61)]
+    assert read_json(capsys, "--start", ends[0], "--end", ends[1]) == new
+    assert read_json(capsys, f"--start={ends[0]}", f"--end={ends[1]}") == new

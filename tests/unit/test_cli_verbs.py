@@ -141,6 +141,12 @@ def test_a_key_is_told_once_and_its_line_lets_it_in(capsys: pytest.CaptureFixtur
     assert made["key"] not in shown
 
 
+@pytest.mark.parametrize("path", VERBS, ids=" ".join)
+def test_a_range_is_given_by_since_and_until(path: tuple[str, ...]) -> None:
+    names = {name for each in VERBS[path].params for name in each.opts}
+    assert not names & {"--start", "--end", "--from", "--to"}
+
+
 def test_shells_complete_exchanges_types_and_the_last_timeframe() -> None:
     assert "binance" in arguments.exchange_ids("bina")
     assert arguments.job_types("gap_b") == ["gap_backfill"]
