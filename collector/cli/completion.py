@@ -24,10 +24,11 @@ _HEX = re.compile(r"[0-9a-f]{0,24}")
 
 def symbols_of_exchange(ctx: typer.Context, incomplete: str) -> list[str]:
     """Symbols that begin like this, of the exchange that was typed, if any."""
-    exchange = ctx.params.get("exchange")
-    exchange_id = exchange[0] if isinstance(exchange, list | tuple) else exchange
     with _silently() as found:
-        found += _source(ctx).symbols(exchange_id, incomplete.upper())
+        typed = ctx.params.get("exchange") or None
+        # An option that may be repeated: the first one will do.
+        exchange_id = typed[0] if isinstance(typed, list | tuple) else typed
+        found += _source(ctx).symbols(exchange_id, incomplete)
     return found
 
 
