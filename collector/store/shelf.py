@@ -20,7 +20,7 @@ from collector.store.sealed import Sealed, SealedFacts
 from collector.store.segment import ROWS_PER_GROUP
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -34,8 +34,8 @@ _MOST_PAGES = 1_500_000
 """In the indexes of all exchanges: some 120 MB. The last used one is kept, whatever its size."""
 _MOST_PARTS = 20_000
 """Page parts, of which only the footer is kept."""
-_MOST_BYTES = 64_000_000
-"""Of rows of group parts."""
+_MOST_BYTES = 40_000_000
+"""Of rows of group parts: a year of minutes, or an hour of ten thousand series."""
 _LONG_PAGE = 100
 """Rows of a page of history."""
 _MOST_FILES = 64
@@ -156,6 +156,7 @@ class Shelf:
         """The part is gone, or its cached data cannot be trusted."""
         self._parts.drop(path)
         if layout.is_group(path):
+            self._tables.drop_all(lambda key: key[0] == path)
             self.index(path.partition("/")[0]).forget(path)
 
     def _pages(self) -> int:
@@ -193,3 +194,7 @@ class _Recent(Generic[K, T]):
             found = self._values.pop(key, None)
             if found is not None:
                 self._weight -= found[1]
+
+    def drop_all(self, of: Callable[[K], bool]) -> None:
+        for key in filter(of, list(self._values)):
+            self.drop(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING
 
 from collector.store.disk import LocalDisk
@@ -55,3 +56,14 @@ def test_pages_of_new_bars_are_not_kept_in_memory(tmp_path: Path) -> None:
     path = store.append_group([page(at, 1, at) for at in range(5)])
     store.compact(BTC)
     assert path in disk.opened
+
+
+def test_written_rows_leave_memory_with_their_part(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    path = store.append_group([page(0, ROWS_PER_GROUP + 1, 1)])
+    kept = store._shelf._tables
+    rows = [weakref.ref(kept.get((path, group))) for group in (0, 1)]
+    store.compact(BTC)
+    assert all(row() is not None for row in rows)
+    assert store.sweep(BTC.exchange_id) == (path,)
+    assert [row() for row in rows] == [None, None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from collector.market.interval import Interval
 from collector.store.port import Corrupt
 from workers.handlers.bars import series_of
 from workers.handlers.fill import Fill
+from workers.handlers.merging import merged
 from workers.handlers.missed import with_missed
 from workers.handlers.registry import Done, Later, Outcome
 from workers.handlers.sparing import note_damage
@@ -55,7 +55,7 @@ class Backfill:
         listed = await self.venues.book.is_listed(series.exchange_id, series.symbol)
         seal = venue.store.compact if listed else venue.store.freeze
         try:
-            await asyncio.to_thread(seal, series)
+            await merged(seal, series)
         except Corrupt as error:
             note_damage(series, error)
         await self.gaps.scan(

@@ -17,6 +17,7 @@ from collector.pipeline.from_trades import rows_of
 from collector.pipeline.prepare import prepare
 from collector.store.port import Corrupt
 from workers.handlers.bars import series_of
+from workers.handlers.merging import merged
 from workers.handlers.missed import progress_with
 from workers.handlers.registry import Done, Outcome
 from workers.handlers.sparing import note_damage
@@ -54,7 +55,7 @@ class FromTrades:
         while run.cursor.since_ms < (run.cursor.until_ms or 0):
             await _Stretch(run, venue, series).to_a_write()
         try:
-            await asyncio.to_thread(venue.store.compact, series)
+            await merged(venue.store.compact, series)
         except Corrupt as error:
             note_damage(series, error)
         return Done(cursor=replace(run.cursor, done=True))

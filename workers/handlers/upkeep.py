@@ -17,6 +17,7 @@ from collector.reports.expectations import expectations
 from collector.reports.gap_rule import MAX_GAP_PCT, within_limit
 from collector.store.port import Corrupt, Unavailable
 from collector.store.trades import settle_trades
+from workers.handlers.merging import merged
 from workers.handlers.registry import Again, Outcome
 from workers.handlers.sparing import Sparing
 
@@ -38,16 +39,16 @@ class Compact:
     async def __call__(self, run: JobRun) -> Outcome:
         # First, so that every look at a series finds few parts.
         await asyncio.to_thread(self.store.gather, run.job.exchange_id)
-        sparing, merged = Sparing(), []
+        sparing, rewritten = Sparing(), []
         for series in await collected(self.store, run):
             run.check()
             with sparing.over(series):
                 if await asyncio.to_thread(self.store.is_due, series, listed=True):
-                    await asyncio.to_thread(self.store.compact, series)
+                    await merged(self.store.compact, series)
                     await _judge(self.gaps, series, self.max_gap_pct)
-                    merged.append(series)
+                    rewritten.append(series)
         await asyncio.to_thread(self.store.sweep, run.job.exchange_id)
-        await self.gaps.scan(run, merged)
+        await self.gaps.scan(run, rewritten)
         sparing.finish()
         return Again()
 
@@ -82,7 +83,7 @@ class FullScan:
         for series in found:
             run.check()
             with sparing.over(series):
-                await asyncio.to_thread(self.store.compact, series)
+                await merged(self.store.compact, series)
                 await _judge(self.gaps, series, self.max_gap_pct)
         await asyncio.to_thread(self.store.sweep, run.job.exchange_id)
         now_ms = self.gaps.database.server_clock.now_ms()
