@@ -1,6 +1,6 @@
 """Exchange keys by reference: `secret://bybit/prod/read_key` is all that settings ever hold.
 
-A reference is looked up when its exchange is opened: in the environment, under COLLECTOR_SECRET_
+A reference is looked up before every run of a job, so that a key can be replaced: in the environment, under COLLECTOR_SECRET_
 and its parts in capitals (COLLECTOR_SECRET_BYBIT_PROD_READ_KEY), else in the file
 `secrets/bybit/prod/read_key` of the home, which only its owner may read. In a container
 COLLECTOR_SECRETS_DIR names the folder where such files are mounted instead. The content is

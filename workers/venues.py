@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from collector.errors import ConfigError
 from collector.markets.book import MarketBook
 from collector.operations.exchange_access import ExchangeAccess
 from collector.secrets import Keyring
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collector.market.series import Series
     from collector.mongo.client import Database
     from collector.mongo.server_clock import ServerClock
+    from collector.secrets import Credentials
     from collector.store.store import Store
     from workers.session_keeper import SessionKeeper
 
@@ -83,6 +85,7 @@ class Venues:
         )
         self._drifts = DriftReports(database)
         self._open: dict[str, Venue] = {}
+        self._keys: dict[str, Credentials | None] = {}
         self._symbols: dict[str, frozenset[str]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._stack = AsyncExitStack()
@@ -134,12 +137,30 @@ class Venues:
     async def close_exchange(self, exchange_id: str) -> None:
         """Ends its connections. It is opened again when the next job needs it."""
         async with self._locks.setdefault(exchange_id, asyncio.Lock()):
-            venue = self._open.pop(exchange_id, None)
-            self._symbols.pop(exchange_id, None)
-            if venue is not None:
-                await venue.exchange.close()
+            await self._close(exchange_id)
+
+    async def _close(self, exchange_id: str) -> None:
+        venue = self._open.pop(exchange_id, None)
+        self._symbols.pop(exchange_id, None)
+        if venue is not None:
+            await venue.exchange.close()
+
+    async def _has_another_key(self, exchange_id: str) -> bool:
+        """Whether an operator has replaced the key since the exchange was opened."""
+        try:
+            return await self._key_of(exchange_id) != self._keys[exchange_id]
+        except ConfigError:
+            return False  # Its file is being replaced, or is gone: what is open stays open.
+
+    async def _key_of(self, exchange_id: str) -> Credentials | None:
+        keyring = self._access.keyring
+        if exchange_id not in keyring.references:
+            return None
+        return await asyncio.to_thread(keyring.credentials, exchange_id)
 
     async def _get(self, exchange_id: str) -> Venue:
+        if exchange_id in self._open and await self._has_another_key(exchange_id):
+            await self._close(exchange_id)
         venue = self._open.get(exchange_id)
         if venue is None:
             venue = self._open[exchange_id] = await self._opened(exchange_id)
@@ -149,6 +170,7 @@ class Venues:
 
     async def _opened(self, exchange_id: str) -> Venue:
         right = None if self._sessions is None else self._sessions.right(exchange_id)
+        self._keys[exchange_id] = await self._key_of(exchange_id)
         exchange, quirks = await self._access.open(exchange_id, right)
         commit = await self._stack.enter_async_context(GroupCommit(self._store, exchange_id))
         self._stack.push_async_callback(exchange.close)

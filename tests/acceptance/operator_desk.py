@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.acceptance.api_process import Api
     from tests.support.processes import Process
 
-PATIENCE_SECONDS = float(os.environ.get("PS", 120))
+PATIENCE_SECONDS = 120.0
 LISTED = "2026-01-01T00:00"
 
 
