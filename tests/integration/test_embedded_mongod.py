@@ -135,15 +135,12 @@ async def test_a_second_start_has_the_first_ones_data_and_port(home: Path) -> No
 async def test_a_taken_port_is_left_to_whoever_has_it(home: Path) -> None:
     async with await EmbeddedMongo.start(home, purpose="first") as first, documents(first.uri) as d:
         await d.insert_one({"_id": 1})
-    with socket.socket() as stranger:
-        # Connections that have just ended do not hold the port.
-        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        stranger.bind(("127.0.0.1", first.port))
-        stranger.listen()
-        async with await EmbeddedMongo.start(home, purpose="moved") as moved:
-            assert moved.port != first.port
-            async with documents(moved.uri) as read:
-                assert await read.find_one({"_id": 1})
+    # It hangs up on everybody who speaks MongoDB's language to it, as any other server would.
+    stranger = await asyncio.start_server(lambda _, out: out.close(), "127.0.0.1", first.port)
+    async with stranger, await EmbeddedMongo.start(home, purpose="moved") as moved:
+        assert moved.port != first.port
+        async with documents(moved.uri) as read:
+            assert await read.find_one({"_id": 1})
 
 
 async def test_a_port_that_is_lost_in_the_last_moment_costs_one_more_try(

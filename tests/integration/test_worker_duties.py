@@ -93,7 +93,7 @@ async def test_a_server_error_in_a_duty_ends_no_worker(
 
     async def sometimes(operation: Any, *args: Any, **options: Any) -> Any:
         number = next(calls)
-        unlucky = number % 3 == 0 and number < 120
+        unlucky = number % 3 == 0 and number < 75
         return await fairly(failing if unlucky else operation, *args, **options)
 
     async with working(database, retry=Backoff(0.05, 0.05)):
