@@ -112,11 +112,13 @@ async def test_a_job_is_named_by_the_beginning_of_its_id_or_by_what_it_is(
     stored = database.raw["jobs"]
     document = await stored.find_one_and_delete({"_id": other})
     await stored.insert_one({**document, "_id": ObjectId("abcd" * 6)})
+    again = {**document, "_id": ObjectId("abcdb".ljust(24, "0")), "unique_key": "another"}
+    await stored.insert_one(again)
     assert await job_ids(fleet, ["abcda", wanted]) == ["abcd" * 6, wanted]
     with pytest.raises(InvalidInput, match="several jobs are of binance ETH/USDT"):
         await job_ids(fleet, ["binance", "ETH/USDT"])
     with pytest.raises(InvalidInput, match="several ids begin"):
-        await job_ids(fleet, [wanted[:8]])
+        await job_ids(fleet, ["abcd"])
     with pytest.raises(NotFound):
         await job_ids(fleet, ["binance", "XRP/USDT"])
 
