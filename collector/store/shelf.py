@@ -34,8 +34,8 @@ _MOST_PAGES = 1_500_000
 """In the indexes of all exchanges: some 120 MB. The last used one is kept, whatever its size."""
 _MOST_PARTS = 20_000
 """Page parts, of which only the footer is kept."""
-_MOST_BYTES = 40_000_000
-"""Of rows of group parts: a year of minutes, or an hour of ten thousand series."""
+_MOST_BYTES = 52_000_000
+"""Of rows of group parts. A year of minutes, which is merged from here, takes 49 million."""
 _LONG_PAGE = 100
 """Rows of a page of history."""
 _MOST_FILES = 64

@@ -1,7 +1,8 @@
 """Merges the parts of a series, within bounded memory.
 
 A backfill ends with a merge of its whole history, and those of an exchange often end together. So
-few are merged at a time, and what a long history took is given back.
+one is merged at a time, with a thread of its own for its compression, and what a long history took
+is given back.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collector.market.series import Series
     from collector.store.compaction import Compacted
 
-_AT_A_TIME = ThreadPoolExecutor(2, "merge")
+_ONE_AT_A_TIME = ThreadPoolExecutor(1, "merge")
 _LONG = 100_000
 """Rows. After fewer of them there is not enough to give back."""
 
@@ -28,7 +29,7 @@ _LONG = 100_000
 async def merged(merge: Callable[[Series], Compacted | None], series: Series) -> None:
     """`merge` is a method of the store; it runs in a thread."""
     work = partial(contextvars.copy_context().run, _merged, merge, series)
-    await asyncio.get_running_loop().run_in_executor(_AT_A_TIME, work)
+    await asyncio.get_running_loop().run_in_executor(_ONE_AT_A_TIME, work)
 
 
 def _merged(merge: Callable[[Series], Compacted | None], series: Series) -> None:
