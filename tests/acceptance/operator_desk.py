@@ -31,6 +31,9 @@ LISTED = "2026-01-01T00:00"
 class Desk:
     """One collector. Verbs run in this process; what they speak to does not."""
 
+    rest: Api
+    """For those who started an API."""
+
     def __init__(self, uri: str, database_name: str, root: Path, exchange_port: int) -> None:
         self.exchange_url = f"http://127.0.0.1:{exchange_port}"
         self.settings = {
@@ -97,12 +100,9 @@ class Desk:
             assert response.status == 200, await response.text()
             return await response.json()
 
-
-class WorkingDesk(Desk):
-    """The same, with an exchange, an API and a worker that run."""
-
     @asynccontextmanager
-    async def working(self) -> AsyncIterator[WorkingDesk]:
+    async def working(self) -> AsyncIterator[Desk]:
+        """With an exchange, a worker and an API."""
         async with AsyncExitStack() as stack:
             self._exchange = await stack.enter_async_context(AsyncExitStack())
             await self._exchange.enter_async_context(self.exchange())
@@ -158,5 +158,5 @@ class WorkingDesk(Desk):
         await self.until(enough, "the job succeeds")
 
 
-def desk_at(uri: str, database_name: str, root: Path) -> WorkingDesk:
-    return WorkingDesk(uri, database_name, root, free_port())
+def desk_at(uri: str, database_name: str, root: Path) -> Desk:
+    return Desk(uri, database_name, root, free_port())
