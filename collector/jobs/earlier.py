@@ -79,13 +79,15 @@ def _extended(since_ms: int) -> Document:
     settled = {"$in": ["$state", sorted(SETTLED)]}
     runs = {"$or": [settled, {"$eq": ["$status", Status.ACTIVE.value]}]}
     restarted = {"since_ms": since_ms, "page": 0, "done": False}
+    kept = {
+        "ahead": {"$concatArrays": [{"$ifNull": ["$progress.ahead", []]}, _FETCHED]},
+        "missed": {"$ifNull": ["$progress.missed", []]},
+    }
     return {
         "requested_since": since_ms,
         "cursor": {"$mergeObjects": ["$cursor", restarted]},
-        "progress": {
-            "ahead": {"$concatArrays": [{"$ifNull": ["$progress.ahead", []]}, _FETCHED]},
-            "missed": {"$ifNull": ["$progress.missed", []]},
-        },
+        # An expression replaces; a plain object would be merged into what is there.
+        "progress": {"$mergeObjects": [kept]},
         "state": {"$cond": [runs, State.QUEUED.value, State.IDLE.value]},
         "status": {"$cond": [runs, Status.ACTIVE.value, "$status"]},
         "waiting_for": {"$cond": [runs, None, "$waiting_for"]},

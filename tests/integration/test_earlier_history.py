@@ -16,7 +16,9 @@ from collector.jobs.recovery import recovered_job
 from collector.jobs.states import State, Status
 from collector.jobs.wishes import JobWish
 from collector.operations.market_names import MarketNames
+from collector.operations.shown.job import shown_job
 from collector.operations.streams import SeriesRequest, keep_series
+from collector.progress import slots_done
 from tests.support.local_collector import DAY, MINUTE, SYMBOL, collecting
 
 if TYPE_CHECKING:
@@ -113,6 +115,15 @@ async def test_a_run_under_way_loses_its_lease_and_its_cursor_is_kept(database: 
     now = await JobQueue(database).get(job.id)
     assert now.cursor == Cursor(START, UNTIL)
     assert now.document["progress"]["ahead"] == [[START + 5 * DAY, START + 7 * DAY]]
+
+
+async def test_what_is_shown_of_an_extended_job_is_never_less_than_nothing(
+    database: Database,
+) -> None:
+    await begun(database, START + 5 * DAY, START + 7 * DAY)
+    extended = await extend(database, spec(START))
+    assert extended is not None
+    assert slots_done(shown_job(extended)) == (0, 0), "how much there is, its next run finds out"
 
 
 async def test_a_job_that_an_operator_paused_stays_paused(database: Database) -> None:
