@@ -1,7 +1,8 @@
 """Exchange keys by reference: `secret://bybit/prod/read_key` is all that settings ever hold.
 
-A reference is looked up before every run of a job, so that a key can be replaced: in the environment, under COLLECTOR_SECRET_
-and its parts in capitals (COLLECTOR_SECRET_BYBIT_PROD_READ_KEY), else in the file
+A reference is looked up before every run of a job, so that a key can be replaced: in the
+environment, under COLLECTOR_SECRET_ and its parts in capitals
+(COLLECTOR_SECRET_BYBIT_PROD_READ_KEY), else in the file
 `secrets/bybit/prod/read_key` of the home, which only its owner may read. In a container
 COLLECTOR_SECRETS_DIR names the folder where such files are mounted instead. The content is
 `key:secret`, or `key:secret:password` where the exchange needs one. It goes from here into the
