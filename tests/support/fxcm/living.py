@@ -24,5 +24,6 @@ def is_alive(pid: int) -> bool:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             # The state comes after the name, which is in brackets and may hold any character.
             return stat.read().rpartition(b")")[2].split()[0] != b"Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
+        # It may end between the two lines above.
         return not os.path.isdir("/proc")
