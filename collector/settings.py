@@ -228,7 +228,8 @@ def _variable(issue: ErrorDetails) -> str | None:
 def _complaint(issue: ErrorDetails) -> str:
     if issue["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return unknown_key(Settings, issue["loc"])
-    return f"{'.'.join(str(part) for part in issue['loc'])}: {issue['msg']}"
+    words = issue["msg"].removeprefix("Value error, ")
+    return f"{'.'.join(str(part) for part in issue['loc'])}: {words}"
 
 
 def _broken_variable(error: SettingsError) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from rich.live import Live
 
 from collector.cli.board import board, one_line
 from collector.cli.trouble_lines import TroubleChanges, trouble_lines
+from collector.clock import SystemClock
 from collector.connectors.registry import ConnectorRegistry
 from collector.errors import DatabaseUnavailable
 from collector.jobs.history import count_backfills
@@ -20,7 +20,7 @@ from collector.operations.shown.connector import shown_connector
 from collector.operations.shown.job import shown_job
 from collector.operations.shown.status import shown_trouble
 from collector.operations.trouble_facts import troubles_now
-from collector.operations.troubles import no_database
+from collector.operations.troubles import TroubleKind, no_database
 from collector.progress import BarRate, slots_done
 from collector.streams.live_board import LiveBoard
 
@@ -29,10 +29,13 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from collector.clock import Clock
     from collector.mongo.client import Database
 
 REDRAW_SECONDS = 0.5
 LINE_SECONDS = 5.0
+STARTING_SECONDS = 30.0
+"""Workers that `up` has just started are not missed before."""
 MOST_JOBS = 200
 """Enough jobs to show; a fleet with thousands has the API."""
 
@@ -45,10 +48,15 @@ class UpScreen:
     console: Console
     say: Callable[[str], None]
     """Prints one line."""
+    clock: Clock = field(default_factory=SystemClock)
+    _begun: float = field(init=False)
     _pace: BarRate = field(default_factory=BarRate)
     _changes: TroubleChanges = field(default_factory=TroubleChanges)
     _found: Sequence[dict[str, Any]] = ()
     _looked_at: float = float("-inf")
+
+    def __post_init__(self) -> None:
+        self._begun = self.clock.monotonic()
 
     async def keep_showing(self) -> None:
         terminal = self.console.is_terminal
@@ -72,7 +80,7 @@ class UpScreen:
         for line in self._changes.lines(self._found, now_ms):
             self.say(line)
         if jobs or connectors:
-            speed = self._pace.note(time.monotonic(), sum(slots_done(job)[0] for job in jobs))
+            speed = self._pace.note(self.clock.monotonic(), sum(slots_done(job)[0] for job in jobs))
             self.say(one_line(jobs, connectors, speed, self._found))
 
     async def _draw(self, live: Live) -> None:
@@ -85,7 +93,7 @@ class UpScreen:
         except DatabaseUnavailable as error:
             live.update("\n".join(trouble_lines([self._away(error)], now_ms)), refresh=True)
             return
-        speed = self._pace.note(time.monotonic(), sum(slots_done(job)[0] for job in jobs))
+        speed = self._pace.note(self.clock.monotonic(), sum(slots_done(job)[0] for job in jobs))
         picture = board(
             jobs, connectors, speed, now_ms, prices, troubles=self._found, in_all=in_all
         )
@@ -93,9 +101,14 @@ class UpScreen:
 
     async def _look(self) -> None:
         """Troubles change slowly: one look serves several pictures."""
-        if time.monotonic() - self._looked_at >= LINE_SECONDS / 2:
-            self._found = [shown_trouble(each) for each in await troubles_now(self.database)]
-            self._looked_at = time.monotonic()
+        now = self.clock.monotonic()
+        if now - self._looked_at < LINE_SECONDS / 2:
+            return
+        self._looked_at = now
+        found = await troubles_now(self.database)
+        if now - self._begun < STARTING_SECONDS:
+            found = [each for each in found if each.kind is not TroubleKind.NO_WORKER]
+        self._found = [shown_trouble(each) for each in found]
 
     async def _jobs(self) -> list[dict[str, Any]]:
         found = await JobQueue(self.database).find(limit=MOST_JOBS)

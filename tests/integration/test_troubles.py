@@ -11,7 +11,8 @@ from rich.console import Console
 
 from api import trouble_watch
 from collector.backoff import Backoff
-from collector.cli.up_screen import UpScreen
+from collector.cli.up_screen import STARTING_SECONDS, UpScreen
+from collector.clock import ManualClock
 from collector.connectors.circuit.gate import CircuitSettings
 from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
@@ -223,6 +224,22 @@ async def test_troubles_are_an_event_when_they_change(
         assert begun["items"] == (await client.get("/api/v1/troubles")).body["items"]
         await LiveWorkers(database).be_seen("ann", {"host": "here", "pid": 1})
         assert (await next_trouble(response))["items"] == []
+
+
+async def test_up_does_not_miss_its_workers_before_they_had_time_to_start(
+    worked: Database,
+) -> None:
+    await job(worked)
+    await JobCounting(worked).take_turn()
+    await worked.workers.delete_many({})
+    said: list[str] = []
+    clock = ManualClock()
+    screen = UpScreen(worked, Console(file=StringIO()), said.append, clock)
+    await screen.print_lines()
+    assert not [line for line in said if "no worker" in line]
+    clock.advance(STARTING_SECONDS)
+    await screen.print_lines()
+    assert [line for line in said if line.startswith("! no worker")]
 
 
 async def test_up_in_a_pipe_reports_what_begins_and_what_is_over(worked: Database) -> None:

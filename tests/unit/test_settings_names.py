@@ -78,5 +78,7 @@ def test_a_stream_that_stands_twice_is_refused(tmp_path: Path) -> None:
     one = "{exchange: binance, symbol: BTC/USDT, timeframe: 1h}"
     same = "{exchange: binance, symbol: BTC/USDT, timeframe: H1, since: 2024-01-01}"
     (tmp_path / "collector.yaml").write_text(f"streams: [{one}, {same}]\n")
-    with pytest.raises(ConfigError, match="binance BTC/USDT 1h stands twice, as 0 and as 1"):
+    with pytest.raises(
+        ConfigError, match="streams: binance BTC/USDT 1h stands twice, as 0 and as 1"
+    ):
         load()
