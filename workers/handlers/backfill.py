@@ -55,7 +55,7 @@ class Backfill:
         listed = await self.venues.book.is_listed(series.exchange_id, series.symbol)
         seal = venue.store.compact if listed else venue.store.freeze
         try:
-            await merged(seal, series)
+            await merged(seal, series, fetched=run.bars)
         except Corrupt as error:
             note_damage(series, error)
         await self.gaps.scan(

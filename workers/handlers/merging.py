@@ -26,13 +26,17 @@ _LONG = 100_000
 """Rows. After fewer of them there is not enough to give back."""
 
 
-async def merged(merge: Callable[[Series], Compacted | None], series: Series) -> None:
-    """`merge` is a method of the store; it runs in a thread."""
-    work = partial(contextvars.copy_context().run, _merged, merge, series)
+async def merged(
+    merge: Callable[[Series], Compacted | None], series: Series, *, fetched: int = 0
+) -> None:
+    """`merge` is a method of the store; it runs in a thread. So many bars were `fetched` for it."""
+    work = partial(contextvars.copy_context().run, _merged, merge, series, fetched)
     await asyncio.get_running_loop().run_in_executor(_ONE_AT_A_TIME, work)
 
 
-def _merged(merge: Callable[[Series], Compacted | None], series: Series) -> None:
+def _merged(merge: Callable[[Series], Compacted | None], series: Series, fetched: int) -> None:
+    if fetched >= _LONG:
+        _give_back()
     done = merge(series)
     if done is not None and done.rows >= _LONG:
         _give_back()
