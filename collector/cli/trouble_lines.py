@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.cli.moments import shown_moment
 from collector.durations import shown_span
+from collector.operations.troubles import TroubleKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +49,9 @@ class TroubleChanges:
     def lines(self, found: Sequence[Shown], now_ms: int) -> list[str]:
         current = {(each["kind"], _whose(each)): each for each in found}
         began = [each for key, each in current.items() if key not in self._known]
+        if any(each["kind"] == TroubleKind.MONGODB for each in found):
+            # Nothing else is known now: what was wrong before is not over.
+            current = {**self._known, **current}
         ended = [each for key, each in self._known.items() if key not in current]
         self._known = current
         return [

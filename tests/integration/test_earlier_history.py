@@ -117,13 +117,14 @@ async def test_a_run_under_way_loses_its_lease_and_its_cursor_is_kept(database: 
     assert now.document["progress"]["ahead"] == [[START + 5 * DAY, START + 7 * DAY]]
 
 
-async def test_what_is_shown_of_an_extended_job_is_never_less_than_nothing(
+async def test_an_extended_job_has_not_begun_whoever_looks(
     database: Database,
 ) -> None:
     await begun(database, START + 5 * DAY, START + 7 * DAY)
     extended = await extend(database, spec(START))
     assert extended is not None
     assert slots_done(shown_job(extended)) == (0, 0), "how much there is, its next run finds out"
+    assert JobWish.of(extended.document).begins_ms is None, "a lost database would lose the rest"
 
 
 async def test_a_job_that_an_operator_paused_stays_paused(database: Database) -> None:

@@ -79,6 +79,16 @@ def test_a_log_has_what_began_and_what_ended_once() -> None:
     assert over == "over at 2025-01-01 12:00:00: binance: unreachable"
 
 
+def test_nothing_is_over_because_mongodb_cannot_be_asked() -> None:
+    changes = TroubleChanges()
+    changes.lines([DOWN], NOW)
+    away = {**FULL, "kind": "mongodb", "reason": "no answer"}
+    [began] = changes.lines([away], NOW)
+    assert began.startswith("! mongodb")
+    assert changes.lines([DOWN], NOW) == ["over at 2025-01-01 12:00:00: mongodb"]
+    assert changes.lines([], NOW) == ["over at 2025-01-01 12:00:00: binance: unreachable"]
+
+
 def test_the_board_shows_troubles_first_then_exchanges_and_how_many_more() -> None:
     jobs = [job(f"C{number}/USDT") for number in range(20)]
     lines = drawn(jobs, (), 0.0, NOW, troubles=[DOWN], in_all=250)
