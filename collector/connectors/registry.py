@@ -147,15 +147,14 @@ class ConnectorRegistry:
         Both are on the server's clock. With neither, an exceeded limit blocks for one period and a
         `ban` for half a minute, twice as long each time it repeats soon after. Never shortens an
         earlier block. Refusals of one burst count once: a request that was sent, at `sent_ms`,
-        before the block was stored belongs to the same burst, and only a longer time that it names
-        counts.
+        before the block was stored belongs to the same burst, and only a time that it names counts,
+        from now on.
         """
         blocked_at = {"$ifNull": ["$blocked_at", 0]}
         same_burst = sent_ms is not None and {"$lte": [sent_ms, blocked_at]}
-        from_ms = {"$cond": [same_burst, blocked_at, NOW_MS]}
         until: Any = until_ms
         if until_ms is None and for_ms is not None:
-            until = {"$add": [from_ms, for_ms]}
+            until = {"$add": [NOW_MS, for_ms]}
         elif until_ms is None:
             period = shortest_period_ms()
             growing = (
@@ -169,9 +168,9 @@ class ConnectorRegistry:
             exchange_id,
             {
                 "blocked_until": {"$cond": [longer, until, "$blocked_until"]},
-                "blocked_at": {"$cond": [longer, from_ms, "$blocked_at"]},
+                "blocked_at": {"$cond": [longer, NOW_MS, "$blocked_at"]},
                 "blocked_for_ms": {
-                    "$cond": [longer, {"$subtract": [until, from_ms]}, "$blocked_for_ms"]
+                    "$cond": [longer, {"$subtract": [until, NOW_MS]}, "$blocked_for_ms"]
                 },
                 "blocked_reason": {"$cond": [longer, {"$literal": reason}, "$blocked_reason"]},
             },

@@ -184,6 +184,18 @@ async def test_a_longer_time_that_the_exchange_names_counts_in_a_burst_too(
     assert 110_000 < await blocked_for(database, registry) <= 120_000
 
 
+async def test_a_time_that_the_exchange_names_counts_from_its_answer(
+    database: Database, registry: ConnectorRegistry
+) -> None:
+    await registry.ensure("x", Limits(100, 5_000))
+    now_ms = await server_ms(database)
+    stored = {"blocked_at": now_ms - 50_000, "blocked_until": now_ms + 10_000}
+    await database.connectors.update_one({"exchange_id": "x"}, {"$set": stored})
+    # Sent before the block was stored, answered late.
+    await registry.block("x", "429", for_ms=60_000, sent_ms=now_ms - 55_000)
+    assert await blocked_for(database, registry) > 50_000
+
+
 async def test_a_passed_limit_without_a_time_costs_one_period(
     database: Database, registry: ConnectorRegistry
 ) -> None:
