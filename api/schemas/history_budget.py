@@ -22,7 +22,7 @@ class SpacingBody(Body):
     """How far apart requests for one series are, and which series go first."""
 
     min_interval_ms: Annotated[dict[BarLength, Interval], Field(max_length=32)] = Field(
-        default_factory=dict
+        default_factory=dict, json_schema_extra={"additionalProperties": False}
     )
     """By timeframe, in milliseconds"""
     priority_targets: Annotated[list[Target], Field(max_length=500)] = Field(

@@ -35,8 +35,10 @@ def _refused_for_its_meaning(response: Response) -> bool:
     """A schema says types, ranges and names (`invalid_request`), and those it has to say rightly.
 
     It cannot say that an exchange lists a symbol or that `until` comes after `since`. Such a
-    refusal names the field that is to blame.
+    refusal names the field that is to blame. Nor can it say which tag `If-Match` has to name.
     """
+    if response.status_code == 412:
+        return True
     if response.status_code != 422:
         return False
     problem = response.json()

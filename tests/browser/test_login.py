@@ -31,7 +31,7 @@ async def locked(stage: Stage) -> AsyncIterator[str]:
 
 
 async def sign_in(page: Page, role: str) -> None:
-    await page.get_by_label("Key").fill(KEYS[role])
+    await page.get_by_label("Key", exact=True).fill(KEYS[role])
     await page.get_by_role("button", name="Sign in").click()
 
 
@@ -41,7 +41,7 @@ async def test_without_a_key_one_is_asked_for_and_then_led_on(
     async with visiting(browser, locked, allowed=REFUSED) as visit:
         page = await visit.open("/jobs?state=idle")
         await expect(page).to_have_url(re.compile("/login"))
-        await page.get_by_label("Key").fill("no such key")
+        await page.get_by_label("Key", exact=True).fill("no such key")
         await page.get_by_role("button", name="Sign in").click()
         await expect(page.get_by_role("alert").first).to_contain_text("There is no such key.")
         found = await visit.violations()
