@@ -23,7 +23,7 @@ run: install  ## everything on this machine, with a simulated exchange
 test acceptance chaos: export PYTHONDONTWRITEBYTECODE :=
 
 test: install  ## what a developer runs all day
-	$(BIN)/python -m pytest --numprocesses 5 --dist worksteal
+	$(BIN)/python -m pytest --numprocesses 4 --dist worksteal
 
 acceptance: install  ## the long proof: real processes, kill -9, outages, a real browser
 	$(BIN)/python -m pytest tests/acceptance tests/browser --timeout 600 --numprocesses 2 --dist loadfile
