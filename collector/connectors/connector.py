@@ -24,7 +24,7 @@ GLOBAL = "all exchanges"
 """The name under which the optional limiter over all exchanges together is kept in `system`."""
 
 DEFAULT_RESERVE_THRESHOLD = 0.7
-_SETTINGS = (
+SETTINGS = (
     "status",
     "paused_until",
     "notes",
@@ -37,6 +37,7 @@ _SETTINGS = (
     "reserve_threshold",
     "spacing",
 )
+"""What operators and settings files change; counters and blocks are not among them."""
 PAUSED_WITHOUT_END_MS = 5_000
 """When to look again at a pause that has no end: its end is unknown, and no request is sent."""
 
@@ -124,7 +125,7 @@ class Connector:
     def settings(self) -> dict[str, Any]:
         """What operators change of it, by the places in the document where it is."""
         circuit = {"circuit.settings": self._circuit.get("settings")}
-        return {name: self.document.get(name) for name in _SETTINGS} | circuit
+        return {name: self.document.get(name) for name in SETTINGS} | circuit
 
     @property
     def creation_date(self) -> datetime:

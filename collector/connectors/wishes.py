@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from collector.connectors.connector import SETTINGS
 from collector.connectors.registry import ConnectorRegistry
 from collector.connectors.session_lease import recovered_session
 from collector.connectors.venue_limits import venue_limits
@@ -16,17 +17,7 @@ if TYPE_CHECKING:
 
 KEPT = (
     "exchange_id",
-    "status",
-    "paused_until",
-    "rate_limit",
-    "rate_limit_period_ms",
-    "algorithm",
-    "windows",
-    "max_concurrent_jobs",
-    "priority_reserve",
-    "reserve_threshold",
-    "spacing",
-    "notes",
+    *SETTINGS,
     "declared",
     # A ban is a fact about the exchange. It must be respected by a new database, too.
     "blocked_until",

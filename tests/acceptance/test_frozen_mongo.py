@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,9 +12,9 @@ from collector.lease_terms import TTL_MS
 from tests.acceptance.job_diary import JobDiary
 from tests.acceptance.live_jobs import WITHIN_SECONDS, LiveJobs
 from tests.support.fleet import LEASE_MS, LONG, PAGES_OF_100, fleet
+from tests.support.frozen import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from collector.mongo.client import Database
@@ -29,16 +26,6 @@ SECONDS_AND_LEASES = (
     else [(13, TTL_MS), (5, LEASE_MS)]
 )
 """13 s is longer than the driver waits for an answer, 5 s longer than the short lease."""
-
-
-@asynccontextmanager
-async def frozen(database: Database) -> AsyncIterator[None]:
-    pid = (await database.raw.command("serverStatus"))["pid"]
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 @pytest.mark.parametrize(("seconds", "lease_ms"), SECONDS_AND_LEASES)

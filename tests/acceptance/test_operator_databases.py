@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from tests.acceptance.full_disk import filled, said_to_be_full, small_disk
 from tests.acceptance.operator_desk import desk_at
 from tests.support.cuttable_link import cuttable_link
+from tests.support.frozen import frozen
 from tests.support.link_address import through
 from tests.support.processes import program
 from tests.support.until import until
@@ -31,16 +30,6 @@ async def down(link: CuttableLink) -> AsyncIterator[None]:
     await link.cut()
     yield
     await link.mend()
-
-
-@asynccontextmanager
-async def frozen(database: Database) -> AsyncIterator[None]:
-    pid = (await database.raw.command("serverStatus"))["pid"]
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 async def test_a_mongodb_that_is_down_or_frozen_is_the_trouble_everywhere(
