@@ -15,6 +15,8 @@ from collector.store.port import Corrupt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.console import RenderableType
+
     from collector.cli.verb import Asked
     from collector.operations.repair import Repaired
 
@@ -56,12 +58,13 @@ def _answer(done: Repaired) -> Output:
     }
     notes = [f"{each}: not listed any more, so it cannot be fetched" for each in done.unlisted]
     first = [Corrupt(each.path, each.why) for each in done.damages[:1]]
-    return Output(facts, _shown(done), notes, failures=first if done.dry_run else ())
+    return Output(facts, shown_repair(done), notes, failures=first if done.dry_run else ())
 
 
-def _shown(done: Repaired) -> Group | str:
+def shown_repair(done: Repaired) -> Group | str:
     if not done.damages and not done.fetching:
         return f"{done.exchange_id}: every file is what was written, and nothing is lost"
+    parts: list[RenderableType] = []
     set_aside = "damaged" if done.dry_run else "set aside"
     files = [(each.path, each.kind, each.why, f"{each.rows:,}") for each in done.damages]
     fetched = [
@@ -74,8 +77,10 @@ def _shown(done: Repaired) -> Group | str:
         for each in done.fetching
     ]
     will = "would be fetched" if done.dry_run else "will be fetched"
-    return Group(
-        table((set_aside, "kind", "why", "rows_kept"), files, right="rows_kept"),
-        "",
-        table((will, "tf", "from", "to"), fetched),
-    )
+    if files:
+        parts += [table((set_aside, "kind", "why", "rows_kept"), files, right="rows_kept"), ""]
+    if fetched:
+        parts.append(table((will, "tf", "from", "to"), fetched))
+    elif not done.unlisted:
+        parts.append("no bar is lost: other files have what these had")
+    return Group(*parts)

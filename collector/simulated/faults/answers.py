@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -21,11 +22,11 @@ _HTML = "text/html"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerFault(RequestFault):
+class AnswerFault(RequestFault, ABC):
     """Changes an answer before it leaves."""
 
-    def change(self, outcome: PendingAnswer, turn: Strike) -> PendingAnswer:
-        raise NotImplementedError
+    @abstractmethod
+    def change(self, outcome: PendingAnswer, turn: Strike) -> PendingAnswer: ...
 
 
 @dataclass(frozen=True, kw_only=True)

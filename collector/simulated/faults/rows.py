@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,7 +23,7 @@ _NONSENSE: tuple[Any, ...] = (None, "NaN", "abc", [], {}, True, "")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowFault(RequestFault, Pick):
+class RowFault(RequestFault, Pick, ABC):
     """Spoils rows of an answer. With `once`, each row only in its first answer."""
 
     once: bool = False
@@ -42,8 +43,8 @@ class RowFault(RequestFault, Pick):
             ]
         return self.spoil(rows, picked, ask)
 
-    def spoil(self, rows: list[Row], picked: Sequence[int], ask: PublicRequest) -> list[Row]:
-        raise NotImplementedError
+    @abstractmethod
+    def spoil(self, rows: list[Row], picked: Sequence[int], ask: PublicRequest) -> list[Row]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
