@@ -35,11 +35,14 @@ class Alone:
     @property
     def wanted(self) -> bool:
         """Whether a suspect has the worker, or waits for it: nothing else may be claimed."""
-        return self._turn.locked()
+        return any(not suspect.came_further.is_set() for suspect in self._suspects)
+
+    def expect(self, run: JobRun) -> None:
+        """From the moment a suspect is claimed: its task begins later, the next claim may not."""
+        self._suspects.add(run)
 
     async def run(self, run: JobRun, work: Callable[[JobRun], Awaitable[None]]) -> None:
         """Waits until the worker has nothing else in hand, then does the suspect's work."""
-        self._suspects.add(run)
         try:
             async with self._turn:
                 await self._empty_handed()

@@ -20,7 +20,6 @@ from collector.jobs import settlement
 from collector.jobs.live_workers import LiveWorkers
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from collector.clock import Clock
@@ -73,9 +72,13 @@ class Claiming:
         """Whether a claim may have happened whose answer was lost."""
 
     async def round(
-        self, start: Callable[[Lease], None], *, connectors_changed: bool, stopping: asyncio.Event
+        self,
+        start: Callable[[Lease], None],
+        *,
+        connectors_changed: bool,
+        stopping: Callable[[], bool],
     ) -> float | None:
-        """Claims once from every exchange and starts what it got.
+        """Claims once from every exchange and starts what it got, until it is stopped.
 
         Returns for how long nothing will be due: 0 to go on at once, None when it is unknown.
         """
@@ -93,7 +96,7 @@ class Claiming:
         for place in running:
             held = self._renewal.by_exchange
             room = slots(place.exchange_id, held, turn.contenders, self._concurrency)
-            if room <= 0 or stopping.is_set():
+            if room <= 0 or stopping():
                 continue
             leases, more = await self._claim(place, room)
             for lease in leases:

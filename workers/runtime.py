@@ -186,7 +186,7 @@ class Worker:
         pause = await self._claiming.round(
             lambda lease: self._start(jobs, lease),
             connectors_changed=changed,
-            stopping=self._draining,
+            stopping=lambda: self._draining.is_set() or self._alone.wanted,
         )
         if self._config.until_idle and pause != 0 and await self._claiming.nothing_left():
             self.drain()
@@ -203,6 +203,8 @@ class Worker:
             patience=self._config.patience,
             tries=self._config.tries,
         )
+        if lease.suspect:
+            self._alone.expect(run)
         if self._draining.is_set():
             run.drain()
         self._maintenance.ran(lease.job.exchange_id, lease.job.document["stats"]["last_run_at"])

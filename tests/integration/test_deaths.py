@@ -148,8 +148,16 @@ async def test_a_claim_that_was_under_way_while_the_server_stood_still_counts_no
 
 
 async def test_a_suspect_has_its_worker_to_itself_until_it_comes_further(
-    database: Database, queue: JobQueue
+    database: Database, queue: JobQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also when the round of claims after its own takes its time."""
+    server_now_ms = database.now_ms
+
+    async def slow_now_ms() -> int:
+        await asyncio.sleep(0.05)
+        return await server_now_ms()
+
+    monkeypatch.setattr(database, "now_ms", slow_now_ms)
     await ConnectorRegistry(database).ensure("x", Limits(1000, 1000))
     at_work: list[str] = []
     seen: dict[str, list[str]] = {}
