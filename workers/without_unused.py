@@ -4,11 +4,13 @@ pyarrow looks for pandas when it is first given an array, and structlog looks fo
 imported. Both are loaded if they are installed: 60 MB and more than half a second of every start.
 pymongo looks for pyOpenSSL, which its asynchronous client cannot use, and loads half of
 cryptography on the way. Here they find none of it, and work without; a traceback in a log is then
-the plain one.
+the plain one. pydantic looks for plugins in the metadata of every package that is installed, and is
+told that there are none.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING
@@ -29,3 +31,4 @@ class _NotThere(MetaPathFinder):
 
 
 sys.meta_path.insert(0, _NotThere())
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")

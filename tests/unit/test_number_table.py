@@ -65,7 +65,9 @@ def test_whatever_is_json_is_read_without_quotes(cell: str) -> None:
     assert found[0, 1] == json.loads(cell)
 
 
-@pytest.mark.parametrize("cell", ["", "-", "e", "1e", "1-2", "1.2.3", "--1", "1e999", "0x1", "9" * 20])
+@pytest.mark.parametrize(
+    "cell", ["", "-", "e", "1e", "1-2", "1.2.3", "--1", "1e999", "0x1", "9" * 20]
+)
 @pytest.mark.parametrize("quoted", [True, False])
 def test_what_is_no_finite_number_is_left_alone(cell: Any, quoted: bool) -> None:
     rows = [["1", "2"], ["3", cell], ["4", "5"]]

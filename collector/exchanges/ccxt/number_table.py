@@ -34,8 +34,9 @@ def number_table(body: bytes) -> NDArray[np.float64] | None:
     if marks != separator.join([row] * rows):
         return None
     try:
-        parsed = simdjson.Parser().parse(b"[%b]" % body.translate(None, b'"'))
-        cells = np.frombuffer(parsed.as_buffer(of_type="d"))
+        table = simdjson.Parser().parse(b"[%b]" % body.translate(None, b'"'))
+        assert isinstance(table, simdjson.Array)
+        cells = np.frombuffer(table.as_buffer(of_type="d"))
     except _NOT_NUMBERS:
         return None
     return cells.reshape(rows, width)
