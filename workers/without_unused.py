@@ -6,12 +6,18 @@ pymongo looks for pyOpenSSL, which its asynchronous client cannot use, and loads
 cryptography on the way. Here they find none of it, and work without; a traceback in a log is then
 the plain one. pydantic looks for plugins in the metadata of every package that is installed, and is
 told that there are none.
+
+aiohttp reads the system's certificate authorities when it is imported, 45 ms; a worker's sessions
+bring their own (exchanges/ccxt/session.py). So the default trusts none, and a session without
+authorities of its own reaches no address with TLS.
 """
 
 from __future__ import annotations
 
 import os
+import ssl
 import sys
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING
 
@@ -32,3 +38,15 @@ class _NotThere(MetaPathFinder):
 
 sys.meta_path.insert(0, _NotThere())
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
+
+
+def _import_without_authorities(name: str) -> None:
+    read = ssl.create_default_context
+    vars(ssl).update(create_default_context=lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    try:
+        import_module(name)
+    finally:
+        vars(ssl).update(create_default_context=read)
+
+
+_import_without_authorities("aiohttp.connector")

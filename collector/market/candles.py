@@ -133,8 +133,10 @@ class CandleBatch:
         )
 
     def only(self, mask: NDArray[np.bool_]) -> CandleBatch:
-        """The rows of a mask; the same batch when that is all of them."""
-        return self if mask.all() else self.take(mask)
+        """The rows of a mask. Nothing is copied when that is all or none of them."""
+        if mask.all():
+            return self
+        return self.take(mask if mask.any() else slice(0))
 
     @property
     def filler(self) -> NDArray[np.bool_]:

@@ -48,7 +48,7 @@ def doubtful(batch: CandleBatch, before: CandleBatch | None = None) -> NDArray[n
 def needs_neighbours(batch: CandleBatch, after_ms: int = 0) -> bool:
     """Whether a bar from `after_ms` on stands out but `doubtful` needs earlier bars to judge it."""
     moves = _moves(batch)
-    unjudged = (moves * (batch.ts >= after_ms))[:FEWEST]
+    unjudged = moves[:FEWEST] * (batch.ts[:FEWEST] >= after_ms)
     if not unjudged.any():
         return False
     most, moved = float(unjudged.max()), moves[moves > 0]

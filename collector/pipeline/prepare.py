@@ -62,7 +62,7 @@ def prepare(
     return Prepared(
         batch=batch,
         rejected=rejected,
-        running=dedup(good.take(~done)),
+        running=dedup(good.only(~done)),
         covered=_covered(
             batch, rejected, timeframe, (asked,) if proven is None else proven, ended_ms
         ),

@@ -58,8 +58,10 @@ class Reader:
         extents = tuple(each.extent for each in answers)
         prepared = self._prepared(extents, BarRows.concat([each.rows for each in answers]))
         batch = prepared.batch
-        doubts = doubtful(batch, self.before) & (batch.ts >= self.after_ms)
-        return Reading(extents, prepared, batch.take(doubts))
+        doubts = doubtful(batch, self.before)
+        if self.after_ms:
+            doubts &= batch.ts >= self.after_ms
+        return Reading(extents, prepared, batch.only(doubts))
 
     def _prepared(self, extents: Sequence[AnswerExtent], rows: BarRows) -> Prepared:
         """When every row is a valid bar, the answer reaches to its last row, which is beyond the

@@ -53,7 +53,7 @@ class Page:
         bars = batch.take(~filler) if filler.any() else batch
         covered = aligned(coverage, series.timeframe)
         ts = bars.ts
-        if (np.diff(ts) <= 0).any():
+        if (ts[1:] <= ts[:-1]).any():
             raise ValueError(f"{series}: bars must ascend, one a time")
         if (series.timeframe.floors(ts) != ts).any():
             raise ValueError(f"{series}: bars must open on the timeframe's grid")
