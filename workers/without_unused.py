@@ -7,9 +7,9 @@ cryptography on the way. Here they find none of it, and work without; a tracebac
 the plain one. pydantic looks for plugins in the metadata of every package that is installed, and is
 told that there are none.
 
-aiohttp reads the system's certificate authorities when it is imported, 45 ms; a worker's sessions
-bring their own (exchanges/ccxt/session.py). So the default trusts none, and a session without
-authorities of its own reaches no address with TLS.
+aiohttp reads the system's certificate authorities when it is imported, twice, 45 ms; the sessions
+of a worker bring their own (exchanges/ccxt/session.py). So the default trusts none, and a session
+without authorities of its own reaches no address with TLS.
 """
 
 from __future__ import annotations
@@ -40,13 +40,15 @@ sys.meta_path.insert(0, _NotThere())
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
 
 
+_READ_AUTHORITIES = "set_default_verify_paths"
+
+
 def _import_without_authorities(name: str) -> None:
-    read = ssl.create_default_context
-    vars(ssl).update(create_default_context=lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    setattr(ssl.SSLContext, _READ_AUTHORITIES, lambda _: None)
     try:
         import_module(name)
     finally:
-        vars(ssl).update(create_default_context=read)
+        delattr(ssl.SSLContext, _READ_AUTHORITIES)
 
 
 _import_without_authorities("aiohttp.connector")
