@@ -49,10 +49,15 @@ class BarRows(Sequence[Row]):
     @classmethod
     def of_table(cls, table: Floats, odd: Sequence[Row] = ()) -> BarRows:
         """From a table of seven columns of plain numbers, in any order."""
-        ts = table[:, 0]
+        return cls.of_bars(CandleBatch.of_columns(table), odd)
+
+    @classmethod
+    def of_bars(cls, batch: CandleBatch, odd: Sequence[Row] = ()) -> BarRows:
+        """From bars of plain numbers, in any order."""
+        ts = batch.ts
         if (ts[1:] < ts[:-1]).any():
-            table = table[np.argsort(ts, kind="stable")]
-        return cls(CandleBatch.of_columns(table), tuple(sorted(odd, key=_last_without_time)))
+            batch = batch.take(np.argsort(ts, kind="stable"))
+        return cls(batch, tuple(sorted(odd, key=_last_without_time)))
 
     @classmethod
     def concat(cls, parts: Sequence[BarRows]) -> BarRows:

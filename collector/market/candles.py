@@ -90,12 +90,20 @@ class CandleBatch:
         return cls.of_columns(table)
 
     @classmethod
-    def of_columns(cls, table: Floats) -> CandleBatch:
-        """Bars from a table of seven columns, ts first and t last."""
+    def of_columns(
+        cls, table: Floats, places: Sequence[int | None] = range(7), scale: int = 1
+    ) -> CandleBatch:
+        """Bars from the columns of a table: where ts, o, h, l, c, v and t are, None for no such.
+
+        `scale` makes milliseconds of the table's times.
+        """
         # Adding zero turns -0.0 into 0.0, so that equal bars are equal bit for bit.
-        o, h, low, c, v, t = (np.ascontiguousarray(table[:, at]) + 0.0 for at in range(1, 7))
+        o, h, low, c, v, t = (
+            np.full(len(table), np.nan) if at is None else table[:, at] + 0.0 for at in places[1:]
+        )
+        ts = table[:, places[0]].astype(np.int64)
         gap = np.zeros(len(table), dtype=np.int8)
-        return cls(table[:, 0].astype(np.int64), o, h, low, c, v, t, gap)
+        return cls(ts * scale if scale != 1 else ts, o, h, low, c, v, t, gap)
 
     @classmethod
     def concat(cls, batches: Sequence[CandleBatch]) -> CandleBatch:

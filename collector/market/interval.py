@@ -82,6 +82,8 @@ def covers(disjoint: Sequence[Interval], ts: NDArray[np.int64]) -> NDArray[np.bo
     """Which of `ts` lie inside the ascending, disjoint intervals."""
     if not disjoint:
         return np.zeros(len(ts), dtype=np.bool_)
+    if len(disjoint) == 1:
+        return (ts >= disjoint[0].from_ms) & (ts < disjoint[0].to_ms)
     starts = np.array([each.from_ms for each in disjoint], dtype=np.int64)
     ends = np.array([each.to_ms for each in disjoint], dtype=np.int64)
     at = np.searchsorted(starts, ts, side="right") - 1
@@ -103,6 +105,8 @@ def unbroken(ts: NDArray[np.int64], timeframe: Timeframe) -> tuple[Interval, ...
 
     Closed time between two bars does not break a run: no bar is left out there.
     """
+    if timeframe.are_in_line(ts):
+        return (Interval(int(ts[0]), int(ts[-1]) + timeframe.ms),)
     if timeframe.is_uniform or not len(ts):
         return runs(ts, timeframe.ms)
     breaks = np.flatnonzero(timeframe.skips(ts))

@@ -190,6 +190,16 @@ class Timeframe:
             left_out = np.diff(self.slots.counts_before(ts)) > self._is_slot(ts[:-1])
         return left_out
 
+    def are_in_line(self, ts: Times) -> bool:
+        """Whether these are the opening times of bars that follow one another without a gap.
+
+        Two steps over the times instead of one for each thing that follows from it: they are on the
+        grid, ascending, different, and one run. False where bars differ in length.
+        """
+        if not self.is_uniform or not len(ts) or not self.aligned(int(ts[0])):
+            return False
+        return bool((ts[1:] - ts[:-1] == self.ms).all())
+
     def floors(self, ts: Times) -> Times:
         """`floor` of each time."""
         if self.slots is not None:

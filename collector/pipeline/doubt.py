@@ -38,8 +38,10 @@ def doubtful(batch: CandleBatch, before: CandleBatch | None = None) -> NDArray[n
         line = CandleBatch.concat([before.take(slice(-NEIGHBOURS, None)), batch])
         known = len(line) - len(batch)
     moves = _moves(line)
-    # Where too little moves there is no scale: a comparison with NaN is false.
-    found: NDArray[np.bool_] = moves > OUT_OF_RANGE * _usual_move(moves)
+    found: NDArray[np.bool_] = np.zeros(len(moves), dtype=np.bool_)
+    if _any_may_stand_out(moves):
+        # Where too little moves there is no scale: a comparison with NaN is false.
+        found = moves > OUT_OF_RANGE * _usual_move(moves)
     if _last_repeats(line):
         found[-1] = True
     return found[known:]
@@ -66,6 +68,23 @@ def _moves(line: CandleBatch) -> NDArray[np.float64]:
     return np.maximum(ranges, np.concatenate(([0.0], jumps))) if len(line) else ranges
 
 
+def _any_may_stand_out(moves: NDArray[np.float64]) -> bool:
+    """Whether at least half of the fewest bars that make a median are far below the largest move.
+
+    In an ordinary page they are not, and one look shows it.
+    """
+    judged = moves[FEWEST:]
+    if not len(judged):
+        return False
+    return 2 * int(np.count_nonzero(_are_small(moves, judged.max()))) >= FEWEST
+
+
+def _are_small(moves: NDArray[np.float64], largest: float) -> NDArray[np.bool_]:
+    """Those that moved, far less than the largest. The margin is for rounding."""
+    small: NDArray[np.bool_] = (moves > 0) & (moves < largest / (OUT_OF_RANGE - 1))
+    return small
+
+
 def _usual_move(moves: NDArray[np.float64]) -> NDArray[np.float64]:
     """The median move of the bars before each; NaN where there are too few, or where none of the
     bars that share a median is far above it.
@@ -89,13 +108,11 @@ def _may_stand_out(moves: NDArray[np.float64], ends: NDArray[np.int64]) -> NDArr
     """For the bars before each of `ends`, whether the largest move of all may be far above their
     median: enough of them moved, and most of these far less than it.
 
-    Counting is far cheaper than sorting. The margin is for rounding, as below.
+    Counting is far cheaper than sorting.
     """
-    moving = moves > 0
-    small = moving & (moves < moves[FEWEST:].max() / (OUT_OF_RANGE - 1))
     counts = np.zeros((2, len(moves) + 1), dtype=np.int64)
-    np.cumsum(moving, out=counts[0, 1:])
-    np.cumsum(small, out=counts[1, 1:])
+    np.cumsum(moves > 0, out=counts[0, 1:])
+    np.cumsum(_are_small(moves, moves[FEWEST:].max()), out=counts[1, 1:])
     moved, fewer = counts[:, ends] - counts[:, np.maximum(ends - NEIGHBOURS, 0)]
     found: NDArray[np.bool_] = (moved >= FEWEST) & (fewer > (moved - 1) // 2)
     return found

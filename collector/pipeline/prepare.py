@@ -10,7 +10,7 @@ import numpy as np
 from collector.market.interval import Interval, slots, subtract, unbroken
 from collector.pipeline.closed import closed, closed_end_ms
 from collector.pipeline.normalize import Normalized, Rejected, normalize
-from collector.pipeline.validate import REASONS, judge
+from collector.pipeline.validate import REASONS, have_good_values, judge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,20 +53,36 @@ def prepare(
     when it is not given. `server_ms` is the venue's clock when it answered.
     """
     page = normalize(rows)
-    verdict = judge(page.batch, timeframe, asked, server_ms, below_zero=below_zero)
-    good = page.batch.only(verdict == 0)
-    done = closed(good, timeframe, server_ms, grace_ms)
-    batch = dedup(good.only(done))
-    rejected = page.unreadable + _rejected(page, verdict)
     ended_ms = closed_end_ms(timeframe, server_ms, grace_ms)
+    rejected: tuple[Rejected, ...] = ()
+    within = (asked.from_ms, min(asked.to_ms, ended_ms))
+    if _is_usual(page, timeframe, within) and have_good_values(page.batch, below_zero=below_zero):
+        batch, running = page.batch, page.batch.take(slice(0))
+    else:
+        verdict = judge(page.batch, timeframe, asked, server_ms, below_zero=below_zero)
+        good = page.batch.only(verdict == 0)
+        done = closed(good, timeframe, server_ms, grace_ms)
+        batch, running = dedup(good.only(done)), dedup(good.only(~done))
+        rejected = page.unreadable + _rejected(page, verdict)
     return Prepared(
         batch=batch,
         rejected=rejected,
-        running=dedup(good.only(~done)),
+        running=running,
         covered=_covered(
             batch, rejected, timeframe, (asked,) if proven is None else proven, ended_ms
         ),
     )
+
+
+def _is_usual(page: Normalized, timeframe: Timeframe, within: tuple[int, int]) -> bool:
+    """Whether a page is one run of bars `within` what was asked and has ended.
+
+    Nearly every page of a history is, and one look at its times shows it.
+    """
+    ts = page.batch.ts
+    if page.unreadable or not timeframe.are_in_line(ts):
+        return False
+    return within[0] <= int(ts[0]) and int(ts[-1]) < within[1]
 
 
 def _rejected(page: Normalized, verdict: NDArray[np.int8]) -> tuple[Rejected, ...]:

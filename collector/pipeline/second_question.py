@@ -80,8 +80,8 @@ def _first_hole(prepared: Prepared, timeframe: Timeframe, after_ms: int) -> list
     ts = prepared.batch.ts
     for each in prepared.covered:
         start = max(each.from_ms, after_ms)
-        inside = ts[(ts >= start) & (ts < each.to_ms)]
-        hole = _hole(inside, start, timeframe)
+        first, end = np.searchsorted(ts, (start, each.to_ms)).tolist()
+        hole = _hole(ts[first:end], start, timeframe)
         if hole < each.to_ms:
             return [hole]
     return []

@@ -38,14 +38,8 @@ def judge(
 
     `below_zero`: the market may trade at zero or less. Elsewhere such a price is an error.
     """
-    o, h, l, c, v, t = batch.o, batch.h, batch.l, batch.c, batch.v, batch.t  # noqa: E741
-    finite = np.isfinite(o) & np.isfinite(h) & np.isfinite(l) & np.isfinite(c) & np.isfinite(v)
     failing = (
-        ~finite | np.isinf(t),
-        (l > np.minimum(o, c)) | (h < np.maximum(o, c)),
-        # The low is the least of the four, so what is left here has them in order.
-        (l <= 0) & (not below_zero),
-        (v < 0) | (t < 0),
+        *_wrong_values(batch, below_zero),
         timeframe.floors(batch.ts) != batch.ts,
         (batch.ts < asked.from_ms) | (batch.ts >= asked.to_ms),
         batch.ts > server_ms,
@@ -54,3 +48,21 @@ def judge(
     for code in range(len(failing), 0, -1):
         verdict[failing[code - 1]] = code
     return verdict
+
+
+def have_good_values(batch: CandleBatch, *, below_zero: bool = False) -> bool:
+    """Whether nothing is wrong with any bar but perhaps its time."""
+    return not any(each.any() for each in _wrong_values(batch, below_zero))
+
+
+def _wrong_values(batch: CandleBatch, below_zero: bool) -> tuple[NDArray[np.bool_], ...]:
+    """For each bar whether it fails, for the first four of REASONS."""
+    o, h, l, c, v, t = batch.o, batch.h, batch.l, batch.c, batch.v, batch.t  # noqa: E741
+    finite = np.isfinite(o) & np.isfinite(h) & np.isfinite(l) & np.isfinite(c) & np.isfinite(v)
+    return (
+        ~finite | np.isinf(t),
+        (l > np.minimum(o, c)) | (h < np.maximum(o, c)),
+        # The low is the least of the four, so what is left here has them in order.
+        (l <= 0) & (not below_zero),
+        (v < 0) | (t < 0),
+    )

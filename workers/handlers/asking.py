@@ -54,7 +54,7 @@ def extent_of(page: BarPage, timeframe: Timeframe, now_ms: int) -> AnswerExtent:
     """A page as far as its reach goes. Rows from the future are refused, and prove nothing."""
     asked = Interval(page.asked_from_ms, timeframe.shift(page.asked_from_ms, page.asked_limit))
     times = page.rows.times
-    times = times[times <= now_ms]
+    times = times[: np.searchsorted(times, now_ms, side="right")]
     last_ms = int(times[-1]) if len(times) else page.last_ms
     if page.first_ms is None or page.first_ms > now_ms or last_ms is None:
         return AnswerExtent(asked, None, None, 0, page.full, page.begins)

@@ -17,11 +17,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import orjson
 
 from collector.durations import SECOND_MS
-from collector.market.bar_rows import LATEST_MS, BarRows
+from collector.market.bar_rows import LATEST_MS, BarRows, rows_of
+from collector.market.candles import CandleBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,18 +93,16 @@ def picked(page: Unread, columns: Columns, parse: Parse) -> BarRows | None:
     cells = page.cells
     if cells.shape[1] != columns.width:
         return None
-    table = np.full((_WIDTH, len(cells)), np.nan)
-    table[0] = cells[:, columns.time] * columns.time_scale
-    for to, at in enumerate(columns.values, 1):
-        if at is not None:
-            table[to] = cells[:, at]
-    ts = table[0]
-    if ts.min() < 0 or ts.max() > LATEST_MS or (ts != np.floor(ts)).any():
+    times = cells[:, columns.time]
+    if times.min() < 0 or times.max() * columns.time_scale > LATEST_MS:
         return None
-    for at, row in zip((0, -1), page, strict=True):
-        if [None if cell != cell else cell for cell in table[:, at].tolist()] != list(parse(row)):
+    batch = CandleBatch.of_columns(cells, (columns.time, *columns.values), columns.time_scale)
+    if (batch.ts != times * columns.time_scale).any():
+        return None  # Not whole milliseconds.
+    for at, row in zip((slice(1), slice(-1, None)), page, strict=True):
+        if rows_of(batch.take(at)) != [tuple(parse(row))]:
             return None
-    return BarRows.of_table(table.T)
+    return BarRows.of_bars(batch)
 
 
 def of_one_length(rows: Any) -> Any:

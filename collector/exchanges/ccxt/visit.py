@@ -149,7 +149,8 @@ class Visit:
         left = [task for task in self._tasks if task is not asyncio.current_task()]
         for task in left:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        if left:
+            await asyncio.gather(*left, return_exceptions=True)
         if self.last is not None and self.last not in self.unjudged:
             self.last.forget()
         self.raw_rows = self.raw_columns = self.unread = self.parsed = None
