@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collector.pipeline.prepare import Prepared
 
 START = 1_704_067_200_000
+OFTEN = st.sampled_from([True, True, True, False])
 SLOTS = st.lists(st.integers(0, 30), max_size=20)
 PRICES = st.sampled_from([100.0, 101.5, 99.0, 0.0, -1.0, float("nan"), float("inf")])
 FRAMES = st.sampled_from(
@@ -30,8 +31,8 @@ FRAMES = st.sampled_from(
 def rows(draw: st.DrawFn) -> list[tuple[float, ...]]:
     """Mostly a run of good bars, with something odd here and there."""
     first, count = draw(st.integers(0, 20)), draw(st.integers(0, 20))
-    slots = draw(st.one_of(st.just(list(range(first, first + count))), SLOTS))
-    off_by = draw(st.sampled_from([0, 0, 0, 1]))
+    slots = list(range(first, first + count)) if draw(OFTEN) else draw(SLOTS)
+    off_by = 0 if draw(OFTEN) else 1
     page = [(START + 60_000 * at + off_by, 100.0, 102.0, 98.0, 101.0, 5.0) for at in slots]
     for at in draw(st.lists(st.integers(0, 20), max_size=2)):
         if at < len(page):
@@ -48,10 +49,15 @@ def same(one: CandleBatch, other: CandleBatch) -> bool:
     )
 
 
-@given(rows(), st.integers(0, 35), st.integers(1, 35), st.integers(-60_000, 60_000 * 35))
+@given(
+    rows(),
+    st.one_of(st.just((0, 70)), st.tuples(st.integers(0, 35), st.integers(1, 35))),
+    st.one_of(st.just(60_000 * 100), st.integers(-60_000, 60_000 * 35)),
+)
 def test_the_short_way_of_a_page_leads_where_the_long_one_does(
-    page: list[tuple[float, ...]], from_slot: int, slots: int, now: int
+    page: list[tuple[float, ...]], window: tuple[int, int], now: int
 ) -> None:
+    from_slot, slots = window
     asked = Interval(START + 60_000 * from_slot, START + 60_000 * (from_slot + slots))
 
     def prepared() -> Prepared:
