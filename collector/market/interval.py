@@ -32,8 +32,11 @@ class Interval:
 
 def union(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
     """The same time as ascending intervals that neither overlap nor touch."""
+    ordered = sorted(intervals)
+    if len(ordered) < 2:
+        return tuple(ordered)
     merged: list[Interval] = []
-    for each in sorted(intervals):
+    for each in ordered:
         if merged and each.from_ms <= merged[-1].to_ms:
             if each.to_ms > merged[-1].to_ms:
                 merged[-1] = Interval(merged[-1].from_ms, each.to_ms)
@@ -44,9 +47,11 @@ def union(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
 
 def subtract(intervals: Iterable[Interval], holes: Iterable[Interval]) -> tuple[Interval, ...]:
     """What is left of `intervals` outside `holes`, ascending and disjoint."""
-    cuts = union(holes)
+    cuts, wholes = union(holes), union(intervals)
+    if not cuts:
+        return wholes
     left: list[Interval] = []
-    for whole in union(intervals):
+    for whole in wholes:
         start = whole.from_ms
         for cut in cuts:
             if cut.to_ms <= start or cut.from_ms >= whole.to_ms:

@@ -208,24 +208,21 @@ class CcxtExchange:
 
     async def _ask(self, method: str) -> Any:
         """One of ccxt's own methods, without checking the key."""
-        async with self._any_visit():
+        async with self._visit(checking_key=False):
             return await getattr(self._ccxt, method)()
 
     @asynccontextmanager
-    async def _visit(self, *, judging: bool = False) -> AsyncIterator[Visit]:
-        """A visit with a key that may be used, or with none."""
-        if self._key is not None:
-            await self._key.passed()
-        async with self._any_visit(judging=judging) as visit:
-            yield visit
-
-    @asynccontextmanager
-    async def _any_visit(self, *, judging: bool = False) -> AsyncIterator[Visit]:
+    async def _visit(
+        self, *, judging: bool = False, checking_key: bool = True
+    ) -> AsyncIterator[Visit]:
         """Turns every error inside into one of Collector's, and leaves nothing running.
 
+        It begins when the exchange's key, if there is one, is known to be harmless.
         When the answer is judged inside (`judging`), the permit receives that verdict. Nothing is
         awaited between the answer and its verdict, so this delays the report by nothing.
         """
+        if checking_key and self._key is not None:
+            await self._key.passed()
         visit = Visit(judging=judging)
         try:
             with entered(visit):
