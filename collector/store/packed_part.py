@@ -56,6 +56,10 @@ class PackedPart:
     def name(self) -> str:
         return self.path.rpartition("/")[2]
 
+    def touches(self, from_ms: int, to_ms: int) -> bool:
+        """Whether any of its pages may be about `[from_ms, to_ms)`."""
+        return self.hull.from_ms < to_ms and from_ms < self.hull.to_ms
+
     def line_series(self) -> list[int]:
         """The series of each line."""
         numbers: list[int] = self.lines["series"].tolist()

@@ -252,7 +252,7 @@ class PartsView:
         self._damaged = list(damaged)
 
     def near(self, from_ms: int, to_ms: int) -> list[SeriesPages]:
-        """The parts with pages of the series, all that may touch `[from_ms, to_ms)` among them.
+        """The parts with pages of the series that may touch `[from_ms, to_ms)`.
 
         A part that another one replaces is left out.
         """
@@ -271,7 +271,11 @@ class PartsView:
                 self._held.append(SeriesPages(part, pages))
         self._unread = left
         replaced = self.replaced
-        return [each for each in self._held if each.part.name not in replaced]
+        return [
+            each
+            for each in self._held
+            if each.part.name not in replaced and each.part.touches(from_ms, to_ms)
+        ]
 
     @property
     def replaced(self) -> frozenset[str]:
