@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from collector import logs
 from collector.mongo.client import Database
 from collector.mongo.embedded import EmbeddedMongo
 from tests.support.databases import Shelf, new_name
+from tests.support.driver_logins import remembering_logins
 from tests.support.driver_sockets import closing_driver_sockets
 from tests.support.lakes import bucket, lake  # noqa: F401 - fixtures
 from tests.support.redis_fixtures import redis_server  # noqa: F401 - a fixture
@@ -30,14 +32,20 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("any machine")
 
 
+def pytest_collection_finish() -> None:
+    """Modules and thousands of tests stay to the end: garbage is looked for among what tests make."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _quiet_logs() -> None:
     logs.configure("CRITICAL", "json")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _closed_sockets() -> Iterator[None]:
-    with closing_driver_sockets():
+def _driver_for_many_clients() -> Iterator[None]:
+    with closing_driver_sockets(), remembering_logins():
         yield
 
 
@@ -75,8 +83,9 @@ async def empty_database(mongo_uri: str, database_name: str) -> AsyncIterator[Da
 
 
 @pytest.fixture(scope="session")
-def shelf(mongo_uri: str) -> Shelf:
-    return Shelf(mongo_uri)
+async def shelf(mongo_uri: str) -> AsyncIterator[Shelf]:
+    async with Database(mongo_uri, "admin") as caretaker:
+        yield Shelf(mongo_uri, caretaker)
 
 
 @pytest.fixture

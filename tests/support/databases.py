@@ -26,10 +26,14 @@ def new_name() -> str:
 
 
 class Shelf:
-    """The databases of one mongod that are not in use."""
+    """The databases of one mongod that are not in use.
 
-    def __init__(self, uri: str) -> None:
+    `caretaker` empties them: its connections are open already, a test's client would open its own.
+    """
+
+    def __init__(self, uri: str, caretaker: Database) -> None:
         self._uri = uri
+        self._client = caretaker.raw.client
         self._names: deque[str] = deque()
         self._as_migrated: list[dict[str, Any]] = []
 
@@ -38,17 +42,18 @@ class Shelf:
         """An empty one at the current schema."""
         used = len(self._names) >= RESTING
         name = self._names.popleft() if used else new_name()
+        if used:
+            await self._empty(name)
         async with Database(self._uri, name) as database:
             await database.read_server_clock()
-            if used:
-                await self._empty(database)
-            else:
+            if not used:
                 await runner.up(database)
                 self._as_migrated = await database.raw["system"].find().to_list()
             yield database
         self._names.append(name)
 
-    async def _empty(self, database: Database) -> None:
-        names = await database.raw.list_collection_names()
-        await asyncio.gather(*(database.raw[name].delete_many({}) for name in names))
-        await database.raw["system"].insert_many(self._as_migrated)
+    async def _empty(self, name: str) -> None:
+        database = self._client[name]
+        names = await database.list_collection_names()
+        await asyncio.gather(*(database[each].delete_many({}) for each in names))
+        await database["system"].insert_many(self._as_migrated)
