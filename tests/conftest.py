@@ -33,7 +33,7 @@ hypothesis.settings.load_profile("any machine")
 
 
 def pytest_collection_finish() -> None:
-    """Modules and thousands of tests stay to the end: garbage is looked for among what tests make."""
+    """Modules and tests stay to the end: garbage is looked for among what the tests make."""
     gc.collect()
     gc.freeze()
 

@@ -13,10 +13,8 @@ from collector.jobs.leasing import Leasing
 from collector.jobs.live_workers import LiveWorkers
 from collector.markets.book import MarketBook
 from collector.markets.tickers import TickerBoard
-from collector.mongo.embedded import EmbeddedMongo
-from collector.mongo.home import announced_uri
 from tests.support.local_api import know_markets
-from tests.support.verbs import run_here, run_program
+from tests.support.verbs import run_here
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -46,21 +44,6 @@ def cli(database: Database, mongo_uri: str, home: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("COLLECTOR_MONGO_URI", mongo_uri)
     monkeypatch.setenv("COLLECTOR_MONGO_DB", database.raw.name)
     return lambda line: run_here(*line.split())
-
-
-async def test_as_a_process_it_answers_on_standard_output_and_with_an_exit_code(
-    database: Database, mongo_uri: str, tmp_path: Path
-) -> None:
-    env = {
-        "COLLECTOR_HOME": str(tmp_path),
-        "COLLECTOR_MONGO_URI": mongo_uri,
-        "COLLECTOR_MONGO_DB": database.raw.name,
-    }
-    added = await run_program(*ADD, cwd=tmp_path, env=env)
-    assert (added.facts["created"], added.err) == (True, "")
-    again = await run_program(*CLI, "connector", "show", "simulatde", cwd=tmp_path, env=env)
-    assert (again.code, again.out) == (3, "")
-    assert again.err.startswith("E_API: there is no connector 'simulatde'")
 
 
 async def test_a_connector_from_add_to_remove(cli: Cli) -> None:
@@ -248,25 +231,3 @@ async def test_a_database_that_is_away_is_one_line(
     unreachable = await run_here("status")
     assert (unreachable.code, unreachable.err.count("\n")) == (3, 1)
     assert unreachable.err.startswith("E_API: MongoDB cannot be reached")
-
-
-@pytest.mark.parametrize("verb", ["status", "migrate up"])
-async def test_an_address_that_is_none_is_one_line_without_its_password(
-    verb: str, tmp_path: Path
-) -> None:
-    wrong = "mongodb://collector:se/cret@127.0.0.1/?replicaSet=rs0"
-    env = {"COLLECTOR_HOME": str(tmp_path), "COLLECTOR_MONGO_URI": wrong}
-    ended = await run_program(*CLI, *verb.split(), cwd=tmp_path, env=env)
-    assert (ended.code, ended.out, ended.err.count("\n")) == (8, "", 1)
-    assert ended.err.startswith("E_CONFIG: mongo_uri is not the address of a MongoDB")
-    assert "cret" not in ended.err
-
-
-async def test_the_embedded_one_is_started_and_prepared_or_joined(tmp_path: Path) -> None:
-    env = {"COLLECTOR_HOME": str(tmp_path)}
-    made = await run_program(*ADD, cwd=tmp_path, env=env)
-    assert made.facts["created"] is True
-    assert announced_uri(tmp_path) is None
-    async with await EmbeddedMongo.start(tmp_path, purpose="somebody else"):
-        listed = await run_program(*CLI, "connector", "list", "--json", cwd=tmp_path, env=env)
-    assert [each["exchange_id"] for each in listed.facts["items"]] == ["simulated"]

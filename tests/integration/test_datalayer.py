@@ -6,7 +6,7 @@ import asyncio
 import csv
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,17 +17,10 @@ from collector.clock import SystemClock
 from collector.market.candles import CandleBatch
 from collector.market.interval import Interval
 from collector.market.series import Series
-from collector.mongo.home import announced_uri
 from collector.simulated.faults.catalogue import parse_faults
-from collector.simulated.listing import listings
-from collector.simulated.server import SimulatedExchange
 from tests.support.bars import at, flat, span
 from tests.support.datalayer_stage import BTC, DAYS, Stage
 from tests.support.local_collector import DAY, MINUTE
-from tests.support.verbs import run_program
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def test_backfill_resample_validate_and_report(stage: Stage) -> None:
@@ -211,34 +204,6 @@ async def test_functions_of_the_seed(stage: Stage) -> None:
         assert missing.attrs["summary"]["missing"] == 0
 
     await asyncio.to_thread(asyncio.run, notebook())
-
-
-async def test_a_verb_alone_starts_database_and_worker_and_leaves_nothing_running(
-    tmp_path: Path,
-) -> None:
-    now_ms = SystemClock().wall_ms()
-    first_ms = now_ms - now_ms % DAY - DAYS * DAY
-    async with SimulatedExchange(listed=listings(5, listed_ms=first_ms)) as exchange:
-        ended = await run_program(
-            *("collector.cli.datalayer", "backfill"),
-            *("--symbols", "BTCUSDT", "--since", str(first_ms + 2 * DAY), "--json"),
-            cwd=tmp_path,
-            env={
-                "COLLECTOR_HOME": str(tmp_path),
-                "COLLECTOR_API__ADAPTER": "simulated",
-                "COLLECTOR_API__BASE_URL": exchange.url,
-                "COLLECTOR_API__PAGE_SIZE": "400",
-                "COLLECTOR_STORAGE__BASE_DIR": str(tmp_path / "lake"),
-            },
-        )
-    made = ended.facts
-    assert made["worker_started"] is True
-    [series] = made["series"]
-    assert (series["first_ts"], series["missing"]) == (first_ms + 2 * DAY, 0)
-    assert announced_uri(tmp_path) is None
-    assert (tmp_path / "lake" / "simulated" / "BTC-USDT" / "1h.parquet").is_file()
-    asked = [entry for entry in exchange.journal.since() if entry.path == "/api/v3/klines"]
-    assert max(entry.limit or 0 for entry in asked) == 400
 
 
 @pytest.mark.parametrize(

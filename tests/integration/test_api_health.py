@@ -1,17 +1,10 @@
-"""Health, readiness, metrics, outages, and the process itself."""
+"""Health, readiness, metrics, outages, and how operations are described."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import re
-import signal
-import sys
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.app import all_routes
@@ -30,9 +23,6 @@ from tests.support.free_ports import free_port
 from tests.support.history_trades import added, sale
 from tests.support.local_api import serving
 from tests.support.mongo_profile import profiled
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 ROOT = Path(__file__).parents[2]
 
@@ -221,59 +211,3 @@ async def test_every_operation_is_described(database: Database, tmp_path: Path) 
         assert schema["additionalProperties"] is False
     roles = {operation.get("x-role") for operation in operations}
     assert roles == {None, *(role.word for role in Role if role > Role.ANYONE)}
-
-
-@asynccontextmanager
-async def api_process(
-    *arguments: str, **environment: str
-) -> AsyncIterator[asyncio.subprocess.Process]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "api",
-        *arguments,
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
-
-
-async def test_a_process_serves_until_sigterm_and_exits_with_0(
-    database: Database, mongo_uri: str, tmp_path: Path
-) -> None:
-    settings = {
-        "COLLECTOR_MONGO_URI": mongo_uri,
-        "COLLECTOR_MONGO_DB": database.raw.name,
-        "COLLECTOR_HOME": str(tmp_path),
-    }
-    async with asyncio.timeout(120), api_process("--port", "0", **settings) as process:
-        assert process.stdout is not None
-        line = (await process.stdout.readline()).decode()
-        url = re.search(r"http://127\.0\.0\.1:\d+", line)
-        assert url is not None, line
-        async with aiohttp.ClientSession(url[0]) as session:
-            async with session.get("/readyz") as response:
-                assert response.status == 200
-            async with session.get("/api/v1/events") as events:
-                # An open stream of events must not hold the end up.
-                assert await events.content.readline() == b": listening\n"
-                process.send_signal(signal.SIGTERM)
-                assert await process.wait() == 0
-
-
-async def test_it_refuses_to_listen_to_the_world_without_keys(tmp_path: Path) -> None:
-    async with (
-        asyncio.timeout(120),
-        api_process("--host", "0.0.0.0", COLLECTOR_HOME=str(tmp_path)) as process,
-    ):
-        said = (await process.communicate())[1].decode()
-        assert process.returncode == 8
-        assert said.startswith("E_CONFIG: refusing to listen on")
-        assert said.count("\n") == 1
