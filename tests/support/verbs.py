@@ -10,7 +10,11 @@ import os
 import sys
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, TextIO
+
+import pytest
+import typer.main
 
 from collector import logs
 from collector.cli.main import app, run
@@ -18,8 +22,6 @@ from collector.cli.main import app, run
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    import typer
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,10 @@ class Ended:
         return json.loads(self.out)
 
 
+# Typer makes the commands of a program again for every line, which takes as long as running one.
+_commands_of = cache(typer.main.get_command)
+
+
 async def run_here(*arguments: str, program: typer.Typer = app) -> Ended:
     """In this process, one at a time: a new process takes a second to import what is here already.
 
@@ -45,7 +51,12 @@ async def run_here(*arguments: str, program: typer.Typer = app) -> Ended:
     """
     out, err = io.StringIO(), io.StringIO()
     try:
-        with _captured("stdout", out), _captured("stderr", err):
+        with (
+            _captured("stdout", out),
+            _captured("stderr", err),
+            pytest.MonkeyPatch.context() as patch,
+        ):
+            patch.setattr(typer.main, "get_command", _commands_of)
             code = await asyncio.to_thread(run, list(arguments), program)
     finally:
         # A verb sends logs to where standard error was while it ran.
