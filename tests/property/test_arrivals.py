@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from collector.connectors.in_flight import NEVER, InFlight
 from collector.connectors.lateness import Lateness, Margin
 from collector.connectors.window import Usage, Window, usage
+from tests.support.examples import examples
 
 START_MS = 1_700_000_000_000
 TOKEN_MS, OUT_MS, BACK_MS = 1, 10, 10
@@ -132,7 +133,7 @@ def most_in_any(period_ms: int, moments: list[int]) -> int:
     return max(sum(moment - period_ms < other <= moment for other in moments) for moment in moments)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     limit=st.integers(1, 6),
     period_ms=st.sampled_from([200, 500, 1_000]),
@@ -150,7 +151,7 @@ def test_no_period_is_exceeded_whatever_the_delays(
     assert most_in_any(period_ms, world.run()) <= limit
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     limit=st.integers(1, 4),
     wanted=st.lists(st.tuples(st.integers(0, 600), st.integers(10, 120)), min_size=1, max_size=5),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from collector.market.calendar.fx import FX
 from collector.market.calendar.sessions import Override, Session, Sessions
 from collector.market.timeframe import Timeframe
+from tests.support.examples import examples
 
 MINUTE_MS = 60_000
 DAY_MS = 86_400_000
@@ -67,7 +68,7 @@ spans = st.tuples(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     which=st.sampled_from(sorted(CALENDARS)),
     name=st.sampled_from(["1m", "5m", "7m", "15m", "1h", "4h", "1d"]),
@@ -85,7 +86,7 @@ def test_bars_are_the_windows_that_hold_an_open_minute(
         assert frame.count(wanted[0], ts) == wanted.index(ts)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     which=st.sampled_from(sorted(CALENDARS)),
     name=st.sampled_from(["1m", "7m", "1h", "4h", "1d", "1w", "1M"]),

@@ -34,6 +34,7 @@ from collector.connectors.grant_window import Want
 from collector.connectors.registry import ConnectorRegistry
 from collector.mongo.client import Database
 from migrations import runner as migrations
+from tests.support.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -292,7 +293,8 @@ class SharedGate(RuleBasedStateMachine):
 
 def test_no_order_of_events_breaks_the_gate() -> None:
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
-        OneGate, settings=settings(max_examples=150, stateful_step_count=40, deadline=None)
+        OneGate,
+        settings=settings(max_examples=examples(150), stateful_step_count=40, deadline=None),
     )
 
 
@@ -306,7 +308,7 @@ def test_the_gate_in_mongodb_is_the_same_gate(mongo_uri: str, database_name: str
             run_state_machine_as_test(  # type: ignore[no-untyped-call]
                 SharedGate,
                 settings=settings(
-                    max_examples=30,
+                    max_examples=examples(30),
                     stateful_step_count=40,
                     deadline=None,
                     phases=[Phase.reuse, Phase.generate],  # shrinking takes minutes here

@@ -17,6 +17,7 @@ from collector.reader import CandleReader
 from collector.store.page import Page
 from collector.store.repair import repair
 from collector.store.store import Store
+from tests.support.examples import examples
 
 MINUTE = 60_000
 T0 = 1_772_582_400_000  # 2026-03-04 00:00 UTC, a Wednesday
@@ -35,7 +36,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(steps=steps)
 def test_the_last_values_are_read_whatever_was_done_to_the_files(
     steps: list[tuple[Any, ...]],

@@ -24,6 +24,7 @@ from collector.exchanges.fxcm.history_quota import HistoryQuota
 from collector.exchanges.fxcm.limits import hour_window, minute_window, spacing
 from collector.exchanges.fxcm.quota_settings import HistoryTarget, LoadThresholds, QuotaSettings
 from collector.mongo.client import Database
+from tests.support.examples import examples
 
 if TYPE_CHECKING:
     from collector.exchanges.quirks.record import VenueWindow
@@ -125,7 +126,9 @@ def test_mongodb_decides_as_the_pure_quota_does(mongo_uri: str, database_name: s
         database = Database(mongo_uri, database_name)
         runner.run(database.read_server_clock())
 
-        @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+        @settings(
+            max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        )
         @given(quotas(), STEPS)
         def check(quota: QuotaSettings, steps: list[Any]) -> None:
             runner.run(compare(database, quota, steps))

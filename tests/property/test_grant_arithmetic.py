@@ -16,6 +16,7 @@ from collector.connectors.grant_window import Want
 from collector.connectors.lateness import Margin
 from collector.connectors.window import Algorithm, Window, usage
 from collector.mongo.client import Database
+from tests.support.examples import examples
 
 periods = st.sampled_from([50, 1_000, 5_000, 60_000])
 counts = st.integers(0, 12)
@@ -136,7 +137,9 @@ def test_mongodb_grants_what_the_arithmetic_says(mongo_uri: str, database_name: 
     with asyncio.Runner() as runner:
         database = Database(mongo_uri, database_name)
 
-        @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+        @settings(
+            max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        )
         @given(
             fields=connectors,
             states=st.lists(window_states(), min_size=3, max_size=3),

@@ -24,6 +24,7 @@ from collector.history.reader import HistoryReader
 from collector.history.uint256 import LIMIT, SCALE
 from collector.history.writer import HistoryWriter
 from collector.store.disk import LocalDisk
+from tests.support.examples import examples
 from tests.support.history_trades import CROSS, MINUTE, OTHER, PAIR, Model, at, read, recomputed
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def answers_fit(reader: HistoryReader, model: Model, from_ms: int, to_ms: int) -
     assert spot["price"] == (str(inside[-1].price) if inside else None)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     st.lists(st.tuples(steps, deaths), max_size=8),
     st.sampled_from([1, 30, 120, 7 * 86_400]),

@@ -32,6 +32,7 @@ from collector.jobs.states import BY_NAME, State, Status
 from collector.jobs.sweep import sweep
 from collector.mongo.client import Database
 from migrations import runner as migrations
+from tests.support.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -209,7 +210,8 @@ def test_no_two_valid_fences(mongo_uri: str, database_name: str) -> None:
 
         try:
             run_state_machine_as_test(
-                fresh, settings=settings(max_examples=60, stateful_step_count=30, deadline=None)
+                fresh,
+                settings=settings(max_examples=examples(60), stateful_step_count=30, deadline=None),
             )
         finally:
             runner.run(database.raw.client.drop_database(database_name))

@@ -19,6 +19,7 @@ from collector.market.bar_rows import BarRows
 from collector.market.timeframe import Timeframe
 from collector.pipeline.reading import AnswerRows, Reader
 from collector.pipeline.second_question import second_question
+from tests.support.examples import examples
 from workers.handlers.asking import extent_of
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def markets(draw: st.DrawFn) -> Market:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     market=markets(),
     questions=st.lists(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from collector.store import compaction, derived, part, segment, snapshot
 from collector.store.copies import Copies
+from tests.support.examples import examples
 from tests.support.fleet import LONG
 from tests.support.lakes import Lake
 from tests.support.store_stories import WINDOW, World, lived_through, stories
@@ -31,7 +32,7 @@ def _small_and_fast() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=500 if LONG else 60, deadline=None)
+@settings(max_examples=500 if LONG else examples(60), deadline=None)
 @given(stories)
 def test_what_was_durable_is_there_once_and_the_last_one_wins(story: list[Any]) -> None:
     with tempfile.TemporaryDirectory() as root:
@@ -39,7 +40,7 @@ def test_what_was_durable_is_there_once_and_the_last_one_wins(story: list[Any]) 
         lived_through(world, story, versions=True)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(stories, st.permutations(range(1_000, 1_048)))
 def test_answers_that_arrive_late_never_beat_newer_ones(
     story: list[Any], moments: list[int]
