@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 from typing import TYPE_CHECKING
@@ -36,6 +37,8 @@ def pytest_collection_finish() -> None:
     """Modules and tests stay to the end: garbage is looked for among what the tests make."""
     gc.collect()
     gc.freeze()
+    # Extensions complain about what is left of them when the process ends.
+    atexit.register(gc.unfreeze)
 
 
 @pytest.fixture(scope="session", autouse=True)
