@@ -35,6 +35,9 @@ def test_damages_one_by_one_lose_nothing_silently_and_all_comes_back(
     tally = storm(tmp_path / "pristine", tmp_path / "struck", DAMAGES, rng)
     print(f"{tally}")
     assert set(tally.by_kind) == KINDS
+    assert tally.refused
+    assert tally.missing
+    assert tally.harmless
 
 
 async def test_the_exchange_brings_back_what_damage_has_cost(stage: Stage) -> None:
