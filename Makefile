@@ -26,7 +26,7 @@ test: install  ## what a developer runs all day
 	$(BIN)/python -m pytest --numprocesses 4 --dist worksteal
 
 acceptance: install  ## the long proof: real processes, kill -9, outages, a real browser, all examples
-	COLLECTOR_EXAMPLES=all $(BIN)/python -m pytest tests/acceptance tests/browser tests/property --timeout 600 --numprocesses 2 --dist loadfile
+	PROPERTY_EXAMPLES=all $(BIN)/python -m pytest tests/acceptance tests/browser tests/property --timeout 600 --numprocesses 2 --dist loadfile
 
 check: install  ## format, lint (Python, JavaScript), types, import rule, deployment files, documentation
 	$(BIN)/ruff format --check .

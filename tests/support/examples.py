@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-ALL = os.environ.get("COLLECTOR_EXAMPLES") == "all"
+ALL = os.environ.get("PROPERTY_EXAMPLES") == "all"
 
 
 def examples(count: int) -> int:
