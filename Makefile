@@ -23,10 +23,10 @@ run: install  ## everything on this machine, with a simulated exchange
 test acceptance chaos: export PYTHONDONTWRITEBYTECODE :=
 
 test: install  ## what a developer runs all day
-	$(BIN)/python -m pytest --numprocesses 4 --dist worksteal
+	$(BIN)/python -m pytest -m "not s3" --numprocesses 4 --dist worksteal
 
-acceptance: install  ## the long proof: real processes, kill -9, outages, a real browser, all examples
-	PROPERTY_EXAMPLES=all $(BIN)/python -m pytest tests/acceptance tests/browser tests/property --timeout 600 --numprocesses 2 --dist loadfile
+acceptance: install  ## the long proof: real processes, kill -9, outages, a browser, an object store, all examples
+	PROPERTY_EXAMPLES=all $(BIN)/python -m pytest tests -m "proof or s3" --timeout 600 --numprocesses 2 --dist loadfile
 
 check: install  ## format, lint (Python, JavaScript), types, import rule, deployment files, documentation
 	$(BIN)/ruff format --check .

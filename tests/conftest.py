@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -31,6 +32,19 @@ hypothesis.settings.register_profile(
     derandomize="CI" in os.environ,
 )
 hypothesis.settings.load_profile("any machine")
+
+
+PROOF = tuple(Path(__file__).parent / name for name in ("acceptance", "browser", "property"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what `make test` leaves to `make acceptance`, and what that runs."""
+    for item in items:
+        if "bucket" in getattr(item, "fixturenames", ()):
+            item.add_marker("s3")
+        if any(folder in item.path.parents for folder in PROOF):
+            item.add_marker("proof")
 
 
 def pytest_collection_finish() -> None:

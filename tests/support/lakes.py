@@ -85,7 +85,7 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
             yield Lake(f"s3://{BUCKET}", f"?scheme=http&endpoint_override={host}")
 
 
-@pytest.fixture(params=["disk", "s3"])
+@pytest.fixture(params=["disk", pytest.param("s3", marks=pytest.mark.s3)])
 def lake(request: pytest.FixtureRequest) -> Lake:
     """An empty lake."""
     if request.param == "disk":
