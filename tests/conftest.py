@@ -5,11 +5,11 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+from pymongo import MongoClient
 
 from collector import logs
 from collector.mongo.client import Database
@@ -34,7 +34,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("any machine")
 
 
-PROOF = tuple(Path(__file__).parent / name for name in ("acceptance", "browser", "property"))
+PROOF = ("tests/acceptance/", "tests/browser/", "tests/property/")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -43,14 +43,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "bucket" in getattr(item, "fixturenames", ()):
             item.add_marker("s3")
-        if any(folder in item.path.parents for folder in PROOF):
+        if item.nodeid.startswith(PROOF):
             item.add_marker("proof")
 
 
+gc.disable()  # Until everything is collected: modules and tests are no garbage.
+
+
 def pytest_collection_finish() -> None:
-    """Modules and tests stay to the end: garbage is looked for among what the tests make."""
-    gc.collect()
+    """They stay to the end, too: garbage is looked for among what the tests make."""
     gc.freeze()
+    gc.enable()
     # Extensions complain about what is left of them when the process ends.
     atexit.register(gc.unfreeze)
 
@@ -100,8 +103,8 @@ async def empty_database(mongo_uri: str, database_name: str) -> AsyncIterator[Da
 
 
 @pytest.fixture(scope="session")
-async def shelf(mongo_uri: str) -> AsyncIterator[Shelf]:
-    async with Database(mongo_uri, "admin") as caretaker:
+def shelf(mongo_uri: str) -> Iterator[Shelf]:
+    with MongoClient[dict[str, Any]](mongo_uri) as caretaker:
         yield Shelf(mongo_uri, caretaker)
 
 

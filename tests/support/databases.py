@@ -6,7 +6,6 @@ is removed before another test could see it.
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections import deque
 from contextlib import asynccontextmanager
@@ -18,6 +17,8 @@ from migrations import runner
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from pymongo import MongoClient
+
 RESTING = 4
 
 
@@ -28,12 +29,13 @@ def new_name() -> str:
 class Shelf:
     """The databases of one mongod that are not in use.
 
-    `caretaker` empties them: its connections are open already, a test's client would open its own.
+    `caretaker` empties them: its connection is open already, and a client that waits for each
+    answer takes a quarter of the time of one that does not.
     """
 
-    def __init__(self, uri: str, caretaker: Database) -> None:
+    def __init__(self, uri: str, caretaker: MongoClient[dict[str, Any]]) -> None:
         self._uri = uri
-        self._client = caretaker.raw.client
+        self._caretaker = caretaker
         self._names: deque[str] = deque()
         self._as_migrated: list[dict[str, Any]] = []
 
@@ -43,7 +45,7 @@ class Shelf:
         used = len(self._names) >= RESTING
         name = self._names.popleft() if used else new_name()
         if used:
-            await self._empty(name)
+            self._empty(name)
         async with Database(self._uri, name) as database:
             await database.read_server_clock()
             if not used:
@@ -52,8 +54,8 @@ class Shelf:
             yield database
         self._names.append(name)
 
-    async def _empty(self, name: str) -> None:
-        database = self._client[name]
-        names = await database.list_collection_names()
-        await asyncio.gather(*(database[each].delete_many({}) for each in names))
-        await database["system"].insert_many(self._as_migrated)
+    def _empty(self, name: str) -> None:
+        database = self._caretaker[name]
+        for each in database.list_collection_names():
+            database[each].delete_many({})
+        database["system"].insert_many(self._as_migrated)
