@@ -4,60 +4,25 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from collector.durations import SECOND_MS
-from collector.exchanges.quirks.binance import (
-    BINANCE,
-    BINANCECOINM,
-    BINANCEUS,
-    BINANCEUSDM,
-    SIMULATED,
-)
-from collector.exchanges.quirks.bitfinex import BITFINEX
-from collector.exchanges.quirks.bitget import BITGET
-from collector.exchanges.quirks.bitstamp import BITSTAMP
-from collector.exchanges.quirks.bybit import BYBIT, BYBITEU
 from collector.exchanges.quirks.cloudflare import BANNED_BY_CLOUDFLARE
-from collector.exchanges.quirks.coinbase import COINBASE
-from collector.exchanges.quirks.gate import GATE, GATEEU
-from collector.exchanges.quirks.gemini import GEMINI
-from collector.exchanges.quirks.htx import HTX
-from collector.exchanges.quirks.hyperliquid import HYPERLIQUID
-from collector.exchanges.quirks.kraken import KRAKEN
-from collector.exchanges.quirks.kucoin import KUCOIN, KUCOINFUTURES
-from collector.exchanges.quirks.mexc import MEXC
-from collector.exchanges.quirks.okx import MYOKX, OKX, OKXUS
 from collector.exchanges.quirks.record import Quirks, VenueWindow
-from collector.exchanges.quirks.upbit import UPBIT
 
-_RECORDS = (
-    BINANCE,
-    BINANCEUSDM,
-    BINANCECOINM,
-    BINANCEUS,
-    BITFINEX,
-    BITGET,
-    BITSTAMP,
-    BYBIT,
-    BYBITEU,
-    COINBASE,
-    GATE,
-    GATEEU,
-    GEMINI,
-    HTX,
-    HYPERLIQUID,
-    KRAKEN,
-    KUCOIN,
-    KUCOINFUTURES,
-    MEXC,
-    MYOKX,
-    OKX,
-    OKXUS,
-    SIMULATED,
-    UPBIT,
-)
-WRITTEN_DOWN = {quirks.exchange_id: quirks for quirks in _RECORDS}
+
+def _records() -> dict[str, Quirks]:
+    """Every record in the files beside this one: a venue more is a file more."""
+    names = {module.name for module in iter_modules([str(Path(__file__).parent)])}
+    modules = [import_module(f"{__package__}.{name}") for name in sorted(names - {"lookup"})]
+    found = (each for module in modules for each in vars(module).values())
+    return {quirks.exchange_id: quirks for quirks in found if isinstance(quirks, Quirks)}
+
+
+WRITTEN_DOWN = _records()
 """The exchanges that have a record; the contract suite tests each."""
 _LONGEST_PERIOD_MS = 60_000
 _MODEST_PAGE = 100
