@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pymongo import ASCENDING, IndexModel
-from pymongo.errors import CollectionInvalid
 
 if TYPE_CHECKING:
     from collector.mongo.client import Database
@@ -74,10 +72,6 @@ INDEXES: dict[str, list[IndexModel]] = {
 
 
 async def apply(database: Database) -> None:
-    existing = await database.raw.list_collection_names()
+    """The first index of a collection makes it, if it is not there."""
     for collection, indexes in INDEXES.items():
-        if collection not in existing:
-            # An earlier run of this migration may make it after we looked.
-            with suppress(CollectionInvalid):
-                await database.raw.create_collection(collection)
         await database.raw[collection].create_indexes(indexes)

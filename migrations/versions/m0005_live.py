@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pymongo import ASCENDING, IndexModel
-from pymongo.errors import CollectionInvalid
 
 if TYPE_CHECKING:
     from collector.mongo.client import Database
@@ -17,6 +15,4 @@ INDEXES = [
 
 
 async def apply(database: Database) -> None:
-    with suppress(CollectionInvalid):  # An earlier run of this migration has made it.
-        await database.raw.create_collection("live")
     await database.raw["live"].create_indexes(INDEXES)

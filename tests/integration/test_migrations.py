@@ -51,6 +51,22 @@ async def test_up_makes_the_indexes_and_is_on_record(empty_database: Database) -
     assert await runner.up(empty_database) == []
 
 
+async def test_a_worker_that_runs_may_make_a_collection_first(
+    empty_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a lost database, say: its worker writes on while `recover` makes it anew."""
+
+    async def before_it_was_made(*_: object, **__: object) -> list[str]:
+        return []
+
+    for name in ("job_runs", "live", "history_inbox", "history_networks"):
+        await empty_database.raw[name].insert_one({})
+    for look in ("list_collection_names", "_list_collection_names"):  # ours, and the driver's own
+        monkeypatch.setattr(type(empty_database.raw), look, before_it_was_made)
+    await runner.up(empty_database)
+    await schema.require_current(empty_database)
+
+
 async def test_a_step_that_dies_is_repeated_and_later_ones_wait(empty_database: Database) -> None:
     calls: list[str] = []
 
