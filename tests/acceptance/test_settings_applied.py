@@ -84,7 +84,11 @@ async def test_up_applies_the_file_and_apply_every_edit(
             async def finished() -> bool:
                 return bool((await home.job("BTC/USDT"))["cursor"]["done"])
 
-            await until(finished, "the history is stored", 120)
+            async def both_finished() -> bool:
+                return await finished() and bool((await home.job("ETH/USDT"))["cursor"]["done"])
+
+            # Of both: a history that ends between the plan and its application is not paused.
+            await until(both_finished, "the histories are stored", 120)
             home.write(("BTC/USDT", since - 2 * DAY), rate_limit=40)
             planned = (await run_here("plan", "--json")).facts
             applied = (await run_here("apply", "--json")).facts
