@@ -15,6 +15,8 @@ from tests.support.processes import Process, program
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from collector.mongo.client import Database
+
 
 @dataclass(frozen=True)
 class Api:
@@ -39,6 +41,15 @@ class Api:
         status = Path(f"/proc/{self.process.pid}/status").read_text("utf-8")
         peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
         return int(peak.split()[1]) / 1024
+
+
+def settings_of(database: Database, mongo_uri: str, home: Path) -> dict[str, str]:
+    """Of a process on a test's database, with a home of its own."""
+    return {
+        "COLLECTOR_MONGO_URI": mongo_uri,
+        "COLLECTOR_MONGO_DB": database.raw.name,
+        "COLLECTOR_HOME": str(home),
+    }
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
-from tests.acceptance.api_process import api_process
+from tests.acceptance.api_process import api_process, settings_of
 from tests.support.processes import program
 
 if TYPE_CHECKING:
@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 async def test_a_process_serves_until_sigterm_and_exits_with_0(
     database: Database, mongo_uri: str, tmp_path: Path
 ) -> None:
-    settings = {
-        "COLLECTOR_MONGO_URI": mongo_uri,
-        "COLLECTOR_MONGO_DB": database.raw.name,
-        "COLLECTOR_HOME": str(tmp_path),
-    }
-    async with api_process(**settings) as api:
+    async with api_process(**settings_of(database, mongo_uri, tmp_path)) as api:
         assert (await api.get("/readyz")).status == 200
         async with api.session.get("/api/v1/events") as events:
             # An open stream of events must not hold the end up.

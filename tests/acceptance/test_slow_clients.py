@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.api_process import api_process
+from tests.acceptance.api_process import api_process, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,12 +35,7 @@ def many_files() -> Iterator[None]:
 async def test_half_sent_requests_do_not_lock_the_api(
     database: Database, mongo_uri: str, tmp_path: Path
 ) -> None:
-    settings = {
-        "COLLECTOR_MONGO_URI": mongo_uri,
-        "COLLECTOR_MONGO_DB": database.raw.name,
-        "COLLECTOR_HOME": str(tmp_path),
-    }
-    async with api_process(**settings) as api:
+    async with api_process(**settings_of(database, mongo_uri, tmp_path)) as api:
         resource.prlimit(api.process.pid, resource.RLIMIT_NOFILE, (FILES_OF_THE_API,) * 2)
         url = api.session._base_url
         assert url is not None
