@@ -72,7 +72,7 @@ async def _database_gauges(services: Services) -> list[GaugeMetricFamily]:
         *_circuits(connectors, now_ms),
         _sessions(connectors, now_ms),
         await _jobs(services, connectors),
-        await _lag(services, now_ms),
+        *await _lag(services, now_ms),
         *await _networks(services),
         await _backfills(services, connectors),
         *await _health(services),
@@ -198,17 +198,24 @@ async def _jobs(services: Services, connectors: list[Connector]) -> GaugeMetricF
     return jobs
 
 
-async def _lag(services: Services, now_ms: int) -> GaugeMetricFamily:
+async def _lag(services: Services, now_ms: int) -> list[GaugeMetricFamily]:
+    labels = ["exchange", "timeframe"]
     lag = GaugeMetricFamily(
         "collector_lag_bars",
         "Closed bars that the series furthest behind has not stored yet",
-        labels=["exchange", "timeframe"],
+        labels=labels,
+    )
+    unconfirmed = GaugeMetricFamily(
+        "collector_unconfirmed_series",
+        "Series whose newest slots the exchange reports as empty, which do not count as behind",
+        labels=labels,
     )
     for each in await reached(services.database):
         frame = Timeframe.parse(each.timeframe).at(each.exchange_id)
         behind = max(0, frame.count(each.since_ms, now_ms))
         lag.add_metric([each.exchange_id, each.timeframe], behind)
-    return lag
+        unconfirmed.add_metric([each.exchange_id, each.timeframe], len(each.unconfirmed))
+    return [lag, unconfirmed]
 
 
 async def _networks(services: Services) -> list[GaugeMetricFamily]:

@@ -79,7 +79,9 @@ def backfill(
 ) -> None:
     """Loads the 1m history of the symbols up to now; returns when it is stored.
 
-    Starts a worker for as long as it takes when none is running. Safe to repeat.
+    Starts a worker for as long as it takes when none is running. Safe to repeat. Does not wait for
+    unconfirmed slots, which the exchange reported as empty and which jobs ask about again later:
+    `missing_report` counts them.
     """
     _wait(_backfill(_where(config), symbols, since, exchange, progress_of_jobs))
 

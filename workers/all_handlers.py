@@ -133,8 +133,7 @@ class _Makers:
 
     def markets_refresh(self) -> Handler:
         from collector.jobs.freezing import Freezing
-        from workers.handlers.listings import Listings
-        from workers.handlers.markets import MarketsRefresh
+        from workers.handlers.listings import Listings, MarketsRefresh
 
         listings = Listings(self.venues, self.database, Freezing(self.database))
         return MarketsRefresh(self.venues, listings)

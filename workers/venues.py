@@ -39,8 +39,13 @@ class Venue:
     quirks: Quirks
     commit: GroupCommit
     store: Store
-    server_clock: ServerClock
+    database: Database
     clock: ExchangeClock
+
+    @property
+    def server_clock(self) -> ServerClock:
+        """The database's clock."""
+        return self.database.server_clock
 
 
 class Venues:
@@ -175,7 +180,7 @@ class Venues:
         commit = await self._stack.enter_async_context(GroupCommit(self._store, exchange_id))
         self._stack.push_async_callback(exchange.close)
         clock = ExchangeClock(self._database.server_clock, self._clock, exchange_id)
-        return Venue(exchange, quirks, commit, self._store, self._database.server_clock, clock)
+        return Venue(exchange, quirks, commit, self._store, self._database, clock)
 
 
 def _symbols(markets: Markets) -> frozenset[str]:

@@ -20,7 +20,7 @@ router = APIRouter(prefix="/api/v1/coverage", tags=["reports"])
 async def list_coverage(
     asked: Annotated[SeriesAsked, Query()], parts: Parts, request: Request, response: Response
 ) -> CoveragePage:
-    """Per series: slots expected, bars present, slots without a trade, slots missing.
+    """Per series: slots expected, present, without a trade, missing and unconfirmed.
 
     The files are read while you wait, and the answer is kept for some seconds (`generated_at`,
     `Age`); `Cache-Control: no-cache` asks for a new one. A timeframe that is not stored is made of
@@ -32,7 +32,7 @@ async def list_coverage(
 
 @router.get("/days", summary="Count what each day lacks", dependencies=[VIEWER])
 async def list_coverage_days(asked: Annotated[DaysAsked, Query()], parts: Parts) -> DaysPage:
-    """Per collected series and day in UTC: bars expected and bars missing.
+    """Per collected series and day in UTC: bars expected, missing and unconfirmed.
 
     By the ledgers in the files' footers: no bar is read, so it is quick.
     """

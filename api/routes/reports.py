@@ -32,7 +32,9 @@ async def missing_report(
     return MissingPage.model_validate(document)
 
 
-@router.get("/gaps", summary="List the longest missing ranges", dependencies=[VIEWER])
+@router.get(
+    "/gaps", summary="List the longest missing and unconfirmed ranges", dependencies=[VIEWER]
+)
 async def gaps_report(asked: Annotated[RangesAsked, Query()], parts: Parts) -> RangesPage:
     """Of all collected series, each with the job that has to fetch it.
 
@@ -47,6 +49,7 @@ async def gaps_report(asked: Annotated[RangesAsked, Query()], parts: Parts) -> R
         items=[RangeView.of(each) for each in owned],
         ranges=missing.ranges,
         bars=missing.bars,
+        unconfirmed=missing.unconfirmed,
         series=len(found),
     )
 

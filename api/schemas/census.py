@@ -13,7 +13,11 @@ class LagView(BaseModel):
 
     timeframe: str = Field(description="The length of its bars")
     bars: int = Field(description="Closed bars that it has not stored yet")
-    since: int = Field(description="Up to where every series is stored, in epoch ms")
+    since: int = Field(description="Up to where every series is stored or unconfirmed, in epoch ms")
+    unconfirmed: int = Field(
+        description="Series whose newest slots the exchange reports as empty; they are asked about "
+        "again, and are not behind"
+    )
 
 
 class CensusView(BaseModel):
@@ -34,7 +38,12 @@ class CensusView(BaseModel):
             network=network,
             jobs=dict(figures.jobs),
             lag=[
-                LagView(timeframe=each.timeframe, bars=each.bars, since=each.since_ms)
+                LagView(
+                    timeframe=each.timeframe,
+                    bars=each.bars,
+                    since=each.since_ms,
+                    unconfirmed=each.unconfirmed,
+                )
                 for each in figures.lags
             ],
         )

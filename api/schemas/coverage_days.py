@@ -33,7 +33,7 @@ class DaysAsked(SeriesAsked):
 
 
 class DaysView(BaseModel):
-    """One series. Both lists have one entry for each day of the page."""
+    """One series. Each list has one entry for each day of the page."""
 
     exchange_id: str = Field(description="ccxt's id")
     symbol: str = Field(description="As ccxt writes it")
@@ -41,6 +41,10 @@ class DaysView(BaseModel):
     damaged: bool = Field(description="A file cannot be read: nothing is known about the days")
     expected: list[int] = Field(description="Bars that should open on each day")
     missing: list[int] = Field(description="Of these, those that no answer covers")
+    unconfirmed: list[int] = Field(
+        description="Of these, those that the exchange reported as empty and is asked about again; "
+        "they are not among the missing ones"
+    )
 
     @classmethod
     def of(cls, days: CoverageDays, *, damaged: bool) -> Self:
@@ -51,6 +55,7 @@ class DaysView(BaseModel):
             damaged=damaged,
             expected=list(days.expected),
             missing=list(days.missing),
+            unconfirmed=list(days.unconfirmed),
         )
 
 

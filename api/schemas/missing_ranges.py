@@ -33,15 +33,22 @@ class OwnerView(BaseModel):
 
 
 class RangeView(BaseModel):
-    """One missing range `[start, end)` of a series."""
+    """One missing or unconfirmed range `[start, end)` of a series."""
 
     exchange_id: str = Field(description="ccxt's id")
     symbol: str = Field(description="As ccxt writes it")
     timeframe: str = Field(description="How long its bars are")
     start: int = Field(description="Epoch ms")
     end: int = Field(description="Epoch ms; not included")
-    bars: int = Field(description="How many bars are missing")
+    bars: int = Field(description="How many bars are missing, or unconfirmed")
     owner: OwnerView | None = Field(description="null when no job has to fetch it")
+    unconfirmed: bool = Field(
+        description="Whether the exchange reported it as empty, which is not believed yet"
+    )
+    asked_again: int | None = Field(
+        description="When an unconfirmed range is asked about again, in epoch ms; "
+        "null for a missing one, and while its job is paused"
+    )
 
     @classmethod
     def of(cls, missing: MissingRange) -> Self:
@@ -53,6 +60,8 @@ class RangeView(BaseModel):
             end=missing.span.to_ms,
             bars=missing.bars,
             owner=None if missing.owner is None else OwnerView.of(missing.owner),
+            unconfirmed=missing.is_unconfirmed,
+            asked_again=missing.asked_again_ms,
         )
 
 
@@ -62,5 +71,6 @@ class RangesPage(BaseModel):
     items: list[RangeView] = Field(description="The longest first")
     ranges: int = Field(description="How many there are in all, before they are cut by owner")
     bars: int = Field(description="How many bars are missing in all")
+    unconfirmed: int = Field(description="How many bars are unconfirmed in all")
     series: int = Field(description="How many series were looked at")
     next_cursor: None = Field(default=None, description="Always null")

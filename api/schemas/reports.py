@@ -56,7 +56,7 @@ class CoverageView(View):
     no_trade: int
     """Slots that an answer covered and in which nothing was traded"""
     missing: int
-    """Slots that no answer has covered"""
+    """Slots that no answer has covered, without the unconfirmed ones"""
     longest_gap_bars: int
     """The longest missing stretch, in bars"""
     gaps_pct: float
@@ -69,6 +69,9 @@ class CoverageView(View):
     """Slots of `missing` before all that is stored"""
     tail_missing: int
     """Slots of `missing` behind all that is stored"""
+    unconfirmed: int
+    """Slots that the exchange reported as empty at most three days ago, and is asked about again;
+    they are in none of the figures for missing ones"""
 
 
 class CoveragePage(_Page):
@@ -107,10 +110,13 @@ class MissingView(View):
     """Missing slots behind all that is stored"""
     lag_bars: int
     """`tail_missing` of a market that trades"""
+    unconfirmed: int
+    """Slots that the exchange reported as empty at most three days ago, and is asked about again;
+    they are in none of the figures for missing ones"""
 
 
-class ProblemView(View):
-    """One missing stretch, and what to do about it."""
+class RangeView(View):
+    """A range of a series."""
 
     exchange: str
     """The exchange"""
@@ -124,8 +130,20 @@ class ProblemView(View):
     """Where it ends"""
     bars: int
     """How many bars it has"""
+
+
+class ProblemView(RangeView):
+    """One missing stretch, and what to do about it."""
+
     advice: str
     """What to do: load_again, or check_delisting_or_rename"""
+
+
+class UnconfirmedView(RangeView):
+    """One range that the exchange reported as empty, which is not believed yet."""
+
+    asked_again: int | None
+    """When it is asked about again; null while its job is paused"""
 
 
 class MissingSummary(View):
@@ -147,6 +165,10 @@ class MissingSummary(View):
     """The longest missing stretches, the longest first"""
     recommendations: list[str]
     """What to do, one sentence for each symbol and remedy"""
+    unconfirmed: int
+    """Slots that are unconfirmed"""
+    unconfirmed_ranges: list[UnconfirmedView]
+    """The longest unconfirmed ranges, the longest first"""
 
 
 class MissingPage(_Page):
@@ -210,13 +232,16 @@ class ValidationView(View):
     no_trade: int
     """Slots in which nothing was traded"""
     missing: int
-    """Slots that no answer has covered"""
+    """Slots that no answer has covered, without the unconfirmed ones"""
     head_missing: int
     """Missing slots before all that is stored"""
     tail_missing: int
     """Missing slots behind all that is stored"""
     lag_bars: int
     """`tail_missing` of a market that trades"""
+    unconfirmed: int
+    """Slots that the exchange reported as empty at most three days ago, and is asked about again;
+    they are in none of the figures for missing ones"""
 
 
 class ValidationSummary(View):
@@ -242,6 +267,8 @@ class ValidationSummary(View):
     """How many series failed each check"""
     expected: int
     """Slots of their calendars"""
+    unconfirmed: int
+    """Slots that are unconfirmed"""
 
 
 class ValidationPage(_Page):

@@ -20,6 +20,9 @@ class WorstLag(View):
     """Closed bars that are not stored"""
     timeframe: str
     """The length of these bars"""
+    unconfirmed: int
+    """Series of the exchange whose newest slots it reports as empty; they are asked about again,
+    and are not behind"""
 
 
 class CountedConnector(ConnectorView):

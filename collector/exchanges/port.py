@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from collector.market.bar_rows import BarRows
+    from collector.exchanges.first_bar import Beginning
+    from collector.market import answer
     from collector.market.timeframe import Timeframe
     from collector.market.trade import Trade
 
@@ -101,34 +102,6 @@ class Markets:
 
 
 @dataclass(frozen=True, slots=True)
-class BarPage:
-    """A well-formed answer to one request for bars: rows as the venue sent them, oldest first.
-
-    They are columns, and rows only where one is odd (market/bar_rows.py). Each row reads as (ts_ms,
-    open, high, low, close, volume, turnover or None). An empty page means that the venue answered
-    with no bars; a broken answer never becomes a page. A value the venue left out is None, also a
-    time; rows without a time come last. `server_ms` is the time of the answer on the venue's clock,
-    to the second, rounded down.
-
-    pipeline/proof.py decides what the rows cover, by these facts:
-
-    first_ms  when the first row that was sent opens, also one before the requested time last_ms
-    when the last row that was sent opens, also one that the page had no room for full      rows may
-    have been left out: as many came as were requested, or as ever came begins    the venue is known
-    to begin its answers at the requested time
-    """
-
-    rows: BarRows
-    asked_from_ms: int
-    asked_limit: int
-    server_ms: int | None = None
-    first_ms: int | None = None
-    last_ms: int | None = None
-    full: bool = True
-    begins: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class TradePage:
     """An answer to one request for trades, oldest first, and the range it covers.
 
@@ -175,14 +148,16 @@ class Exchange(Protocol):
 
     async def fetch_bars(
         self, symbol: str, timeframe: Timeframe, since_ms: int, limit: int
-    ) -> BarPage:
+    ) -> answer.Answer:
         """At most `limit` bars that open at or after `since_ms`, in one request.
+
+        The answer holds every row that came, also rows of another time.
 
         Raises MarketsUnavailable when markets were neither loaded nor restored.
         """
 
-    async def earliest_bar_ms(self, symbol: str, timeframe: Timeframe) -> int | None:
-        """When the first bar opens; None when the venue has none."""
+    async def first_bar(self, symbol: str, timeframe: Timeframe) -> Beginning | None:
+        """Where the bars begin; None when the venue has none."""
 
     async def fetch_trades(self, symbol: str, since_ms: int) -> TradePage:
         """The trades from `since_ms` on, as many as one request returns.

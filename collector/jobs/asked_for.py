@@ -1,36 +1,42 @@
-"""Where the requested history of each series begins, according to its jobs."""
+"""What the jobs of each series request of it, and what they were told is empty."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from collector.jobs import types
 from collector.jobs.freezing import Frozen
 from collector.jobs.listing import BY_SYMBOL
 from collector.jobs.states import LIVE
+from collector.jobs.unconfirmed import SILENT, open_silences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from collector.mongo.client import Database, Document
+    from collector.pipeline.evidence import Silence
 
 DECODED_AT_ONCE = 500
-_NEEDED = ["type", "symbol", "timeframe", "cursor", "progress.from_ms", "waiting_for"]
+_ASKING = [*types.history(), types.OHLCV_INCREMENTAL.name]
+_NEEDED = [
+    *("exchange_id", "type", "symbol", "timeframe", "status", "cursor", "next_run_at"),
+    *("progress.from_ms", "progress.silences", "waiting_for"),
+]
 
 
 @dataclass(frozen=True, slots=True)
 class AskedFor:
-    """What the jobs of one series record.
-
-    begun_ms  where its history begins, as the exchange answered when the job began since_ms  the
-    requested beginning of a job that has not begun; 0: the first bar is_ended  its market is gone,
-    and everything that the exchange still served was fetched
-    """
+    """What the jobs of one series record."""
 
     begun_ms: int | None = None
+    """Where its history begins, as the exchange answered when the job began."""
     since_ms: int | None = None
+    """The requested beginning of a job that has not begun; 0: the first bar."""
     is_ended: bool = False
+    """Whether its market is gone, and everything that the exchange still served was fetched."""
+    silences: tuple[Silence, ...] = ()
+    """What the exchange reported as empty and is asked about again."""
 
 
 async def asked_for(
@@ -42,7 +48,8 @@ async def asked_for(
             "symbol": {"$in": sorted(set(symbols))},
             "exchange_id": exchange_id,
             "status": {"$in": sorted(LIVE)},
-            "type": {"$in": [*types.history(), types.OHLCV_INCREMENTAL.name]},
+            # A gap job asks for nothing of its own: only what it has heard counts here.
+            "$or": [{"type": {"$in": _ASKING}}, {"type": types.GAP_BACKFILL.name, **SILENT}],
         },
         projection=_NEEDED,
         hint=BY_SYMBOL.name,
@@ -56,12 +63,20 @@ async def asked_for(
 
 
 def _joined(known: AskedFor, document: Document) -> AskedFor:
-    is_ended = known.is_ended or document.get("waiting_for") in set(Frozen)
+    joined = replace(
+        known,
+        is_ended=known.is_ended or document.get("waiting_for") in set(Frozen),
+        silences=(*known.silences, *open_silences(document)),
+    )
     if document["type"] not in types.history():
-        return AskedFor(known.begun_ms, known.since_ms, is_ended)
+        return joined
     begun_ms = (document.get("progress") or {}).get("from_ms")
     since_ms = document["cursor"]["since_ms"] if begun_ms is None else None
-    return AskedFor(_least(known.begun_ms, begun_ms), _least(known.since_ms, since_ms), is_ended)
+    return replace(
+        joined,
+        begun_ms=_least(known.begun_ms, begun_ms),
+        since_ms=_least(known.since_ms, since_ms),
+    )
 
 
 def _least(one: int | None, other: int | None) -> int | None:

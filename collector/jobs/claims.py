@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collector.mongo.client import Database, Document
 
 _CLAIMING = [types.OHLCV_BACKFILL.name, types.OHLCV_INCREMENTAL.name]
-_NEEDED = ["symbol", "timeframe", "type", "cursor", "progress"]
+_NEEDED = ["symbol", "timeframe", "type", "cursor", "progress.from_ms", "created_at"]
 
 
 async def claimed(
@@ -32,7 +32,8 @@ async def claimed(
 ) -> dict[Series, Interval]:
     """Claimed range by series: from the first bar that a backfill found to the current cursor.
 
-    A series without a backfill that has begun claims nothing, because its start is unknown.
+    Without a backfill that has begun, from where the job for new bars was created: of what it
+    fetched before that, if anything, the start is unknown.
     """
     documents = await database.jobs.find(
         {
@@ -52,7 +53,7 @@ async def claimed(
         ends[series] = max(ends.get(series, 0), document["cursor"]["since_ms"])
         start = _start(document)
         if start is not None:
-            starts[series] = start
+            starts[series] = min(start, starts.get(series, start))
     return {
         series: Interval(start, ends[series])
         for series, start in starts.items()
@@ -82,8 +83,8 @@ async def lost(
 
 
 def _start(document: Document) -> int | None:
-    """Where a backfill that has begun found the first bar."""
-    if document["type"] != types.OHLCV_BACKFILL.name or not document["cursor"]["page"]:
-        return None
-    start = (document["progress"] or {}).get("from_ms")
-    return None if start is None else int(start)
+    """Where a backfill that has begun found the first bar, or where new bars were first fetched."""
+    if document["type"] == types.OHLCV_INCREMENTAL.name:
+        return int(document["created_at"].timestamp() * 1000)
+    start = (document.get("progress") or {}).get("from_ms")
+    return int(start) if start is not None and document["cursor"]["page"] else None

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from collector.jobs import types
 from collector.jobs.job import Cursor, JobSpec
-from collector.market.interval import Interval, subtract, with_bars
+from collector.market.interval import Interval, clipped, subtract, with_bars
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from collector.market.series import Series
+    from collector.pipeline.evidence import Silence
 
 ONE_REQUEST_BARS = 500
 """Gaps this close together are filled by one job, because one request fetches them all."""
@@ -34,11 +35,16 @@ def missing(
 
 
 def gap_jobs(
-    series: Series, holes: Sequence[Interval], *, after_ms: int = 0
+    series: Series,
+    holes: Sequence[Interval],
+    *,
+    after_ms: int = 0,
+    silences: Sequence[Silence] = (),
 ) -> tuple[JobSpec, ...]:
     """One job for each hole that reaches past `after_ms`; holes close together share one.
 
-    Closed time is no hole.
+    Closed time is no hole. A hole that is an open silence waits until it is due, and its job knows
+    what was heard.
     """
     reach = ONE_REQUEST_BARS * series.timeframe.ms
     joined: list[Interval] = []
@@ -49,13 +55,21 @@ def gap_jobs(
             joined[-1] = Interval(joined[-1].from_ms, hole.to_ms)
         else:
             joined.append(hole)
-    return tuple(
-        JobSpec(
-            series.exchange_id,
-            types.GAP_BACKFILL.name,
-            series.symbol,
-            series.timeframe.name,
-            cursor=Cursor(since_ms=each.from_ms, until_ms=each.to_ms),
-        )
-        for each in joined
+    return tuple(_gap_job(series, each, holes, silences) for each in joined)
+
+
+def _gap_job(
+    series: Series, whole: Interval, holes: Sequence[Interval], silences: Sequence[Silence]
+) -> JobSpec:
+    heard = [part for each in silences if (part := each.within(whole)) is not None]
+    unheard = subtract(clipped(holes, whole), [each.interval for each in heard])
+    waits = bool(heard) and not with_bars(unheard, series.timeframe)
+    return JobSpec(
+        series.exchange_id,
+        types.GAP_BACKFILL.name,
+        series.symbol,
+        series.timeframe.name,
+        cursor=Cursor(since_ms=whole.from_ms, until_ms=whole.to_ms),
+        first_run_ms=max(each.due_ms for each in heard) if waits else None,
+        progress={"silences": [each.document() for each in heard]} if heard else None,
     )

@@ -48,6 +48,8 @@ class JobSpec:
     cursor: CursorShape = field(default_factory=Cursor)
     params: Mapping[str, Any] = field(default_factory=dict)
     first_run_ms: int | None = None
+    progress: Mapping[str, Any] | None = None
+    """What is known when it is created, such as the answers that a silence was heard in."""
     recovered: RecoveredJob | None = None
     """Set when the job existed before, in a database that was lost."""
 

@@ -30,9 +30,10 @@ def new_document(spec: JobSpec) -> Document:
         "params": dict(spec.params),
         **_requested(spec),
     }
+    known = {} if spec.progress is None else {"progress": dict(spec.progress)}
     return {
         "$mergeObjects": [
-            {"$literal": {**given, **_UNTOUCHED}},
+            {"$literal": {**given, **_UNTOUCHED, **known}},
             {
                 # An upsert names the new document itself; keep that name.
                 "_id": {"$ifNull": ["$_id", "$$REMOVE"]},

@@ -11,7 +11,7 @@ import numpy as np
 from collector.market.candles import CandleBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -25,7 +25,7 @@ LATEST_MS = 2**52
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BarRows(Sequence[Row]):
-    """The rows of one or more answers. It reads like a tuple of rows, oldest first.
+    """The rows of an answer. It reads like a tuple of rows, oldest first.
 
     batch  rows of plain numbers, ascending by time; those of one time in the order they were sent
     odd    every other row, as it was sent, ascending by time; those without a time are last
@@ -59,15 +59,6 @@ class BarRows(Sequence[Row]):
             batch = batch.take(np.argsort(ts, kind="stable"))
         return cls(batch, tuple(sorted(odd, key=_last_without_time)))
 
-    @classmethod
-    def concat(cls, parts: Sequence[BarRows]) -> BarRows:
-        """All of them; among rows of one time, those of a later part come later."""
-        if len(parts) == 1:
-            return parts[0]
-        batch = CandleBatch.concat([each.batch for each in parts])
-        odd = sorted((row for each in parts for row in each.odd), key=_last_without_time)
-        return cls(batch.take(np.argsort(batch.ts, kind="stable")), tuple(odd))
-
     @property
     def times(self) -> NDArray[np.int64]:
         """When the rows open, ascending; those without a time are left out."""
@@ -75,21 +66,6 @@ class BarRows(Sequence[Row]):
         if not known:
             return self.batch.ts
         return np.sort(np.concatenate([self.batch.ts, np.array(known, dtype=np.int64)]))
-
-    def where(self, fits: Callable[[Any], Any]) -> BarRows:
-        """The rows whose time fits, and those without one. `fits` takes one time or an array."""
-        stay = (row for row in self.odd if (ts := time_of(row)) is None or fits(ts))
-        return BarRows(self.batch.only(fits(self.batch.ts)), tuple(stay))
-
-    def page(self, since_ms: int, size: int) -> BarRows:
-        """The first `size` rows from a time on, and those without a time."""
-        if not self.odd:
-            start = int(np.searchsorted(self.batch.ts, since_ms))
-            if start == 0 and len(self.batch) <= size:
-                return self
-            return BarRows(self.batch.take(slice(start, start + size)))
-        timed = [row for row in self if (ts := time_of(row)) is not None and ts >= since_ms]
-        return BarRows.of([*timed[:size], *(row for row in self.odd if time_of(row) is None)])
 
     def __len__(self) -> int:
         return len(self.batch) + len(self.odd)

@@ -51,14 +51,17 @@ def subtract(intervals: Iterable[Interval], holes: Iterable[Interval]) -> tuple[
     if not cuts:
         return wholes
     left: list[Interval] = []
+    at = 0
     for whole in wholes:
         start = whole.from_ms
-        for cut in cuts:
-            if cut.to_ms <= start or cut.from_ms >= whole.to_ms:
-                continue
+        while at < len(cuts) and cuts[at].from_ms < whole.to_ms:
+            cut = cuts[at]
             if cut.from_ms > start:
                 left.append(Interval(start, cut.from_ms))
-            start = cut.to_ms
+            start = max(start, cut.to_ms)
+            if cut.to_ms > whole.to_ms:
+                break  # It may cut the next one, too.
+            at += 1
         if start < whole.to_ms:
             left.append(Interval(start, whole.to_ms))
     return tuple(left)

@@ -36,7 +36,7 @@ from collector.reports.expectations import expectations
 from collector.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from bson import ObjectId
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from collector.mongo.client import Database
     from collector.operations.deployment import Deployment
     from collector.operations.waiting import Shown
+    from collector.reports.expected import Expected
     from collector.settings import Settings
 
     Watch = Callable[[], AbstractContextManager[Shown]]
@@ -79,7 +80,10 @@ async def backfill(
     exchange: str | None,
     watch: Watch,
 ) -> Backfilled:
-    """Creates connector and jobs, makes sure that a worker runs, and returns when all is stored."""
+    """Creates connector and jobs, makes sure that a worker runs, and returns when all is stored.
+
+    Slots that the exchange reports as empty and that are asked about later are not waited for.
+    """
     settings = where.settings
     exchange_id = check_exchange(exchange or settings.api.adapter)
     store = Store(settings.data_root)
@@ -147,8 +151,7 @@ class Backfilling:
         await self._waiting.for_all(await self._streams())
         await self._waiting.for_all(await self._lost())
         await self._waiting.for_all(await self._gaps(recovery_days))
-        now_ms = self._database.server_clock.now_ms()
-        expected = await expectations(self._database, self._plan.series, now_ms)
+        expected = await self._expected()
         return [
             await asyncio.to_thread(coverage, self._store, series, expected[series])
             for series in self._plan.series
@@ -192,15 +195,24 @@ class Backfilling:
         return [job.id for job, _ in await connected_jobs.add(self._database, specs)]
 
     async def _gaps(self, recovery_days: int) -> list[ObjectId]:
-        """What is missing since `since`, or else recently, requested once more."""
+        """What is missing since `since`, or else recently, requested once more.
+
+        What is unconfirmed is left to the jobs that know when to ask about it.
+        """
         lately = self._plan.now_ms - recovery_days * SPAN_MS["d"]
         after_ms = lately if self._plan.since_ms is None else self._plan.since_ms
+        expected = await self._expected()
         found: list[ObjectId] = []
         for series in self._plan.series:
             covered = await asyncio.to_thread(self._store.covered, series)
-            specs = gap_jobs(series, missing(covered, ()), after_ms=after_ms)
+            unconfirmed = [each.interval for each in expected[series].unconfirmed]
+            specs = gap_jobs(series, missing(covered, unconfirmed), after_ms=after_ms)
             found += [job.id for job, _ in await connected_jobs.add(self._database, specs)]
         return found
+
+    async def _expected(self) -> Mapping[Series, Expected]:
+        now_ms = self._database.server_clock.now_ms()
+        return await expectations(self._database, self._plan.series, now_ms)
 
 
 def _should_run(job: Job) -> bool:

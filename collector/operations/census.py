@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from collector.connectors.registry import ConnectorRegistry
@@ -26,6 +26,9 @@ class Lag:
 
     bars: int
     timeframe: str
+    unconfirmed: int = 0
+    """Series whose newest slots the exchange reports as empty; they are asked about again, and are
+    not behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,12 @@ async def _lags(database: Database, now_ms: int) -> dict[str, Lag]:
     found: dict[str, list[Lag]] = {}
     for each in await reached(database):
         lag = lag_of(each.timeframe, each.since_ms, now_ms, each.exchange_id)
+        lag = replace(lag, unconfirmed=len(each.unconfirmed))
         found.setdefault(each.exchange_id, []).append(lag)
-    return {exchange_id: furthest(lags) for exchange_id, lags in found.items()}
+    return {
+        exchange_id: replace(furthest(lags), unconfirmed=sum(each.unconfirmed for each in lags))
+        for exchange_id, lags in found.items()
+    }
 
 
 def furthest(lags: Iterable[Lag]) -> Lag:

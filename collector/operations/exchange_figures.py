@@ -26,6 +26,8 @@ class TimeframeLag:
     timeframe: str
     bars: int
     since_ms: int
+    unconfirmed: int
+    """Series whose newest slots the exchange reports as empty; they are not behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ async def exchange_figures(database: Database) -> FleetFigures:
     for found in await reached(database):
         lag = lag_of(found.timeframe, found.since_ms, now_ms, found.exchange_id)
         its = lags.setdefault(found.exchange_id, [])
-        its.append(TimeframeLag(lag.timeframe, lag.bars, found.since_ms))
+        silent = len(found.unconfirmed)
+        its.append(TimeframeLag(lag.timeframe, lag.bars, found.since_ms, silent))
     return FleetFigures(
         now_ms,
         [

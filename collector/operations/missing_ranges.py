@@ -1,9 +1,11 @@
-"""The missing ranges of stored series, the longest first, each with the job that owns it."""
+"""The missing and unconfirmed ranges of stored series, the longest first, each with the job that
+owns it.
+"""
 
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -28,6 +30,10 @@ class MissingRange:
     series: Series
     span: Interval
     owner: OwnerJob | None = None
+    is_unconfirmed: bool = False
+    """Whether the exchange reported them as empty, and is asked again."""
+    asked_again_ms: int | None = None
+    """When unconfirmed slots are asked about again; None while their job is paused."""
 
     @property
     def bars(self) -> int:
@@ -36,26 +42,40 @@ class MissingRange:
 
 @dataclass(frozen=True, slots=True)
 class MissingRanges:
-    """The longest, and how many ranges and bars are missing in all."""
+    """The longest, and how many ranges and bars are missing or unconfirmed in all."""
 
     longest: Sequence[MissingRange]
     ranges: int
     bars: int
+    """Those that are missing."""
+    unconfirmed: int
+    """Bars that are unconfirmed."""
 
 
 def longest_ranges(
     found: Sequence[SeriesLedger], expected: Mapping[Series, Expected], most: int
 ) -> MissingRanges:
     """Without owners yet. Pure."""
-    missing: list[MissingRange] = []
+    ranges: list[MissingRange] = []
     for ledger in found:
-        frame = ledger.series.timeframe
-        calendar = calendar_of(frame, ledger.covered, expected[ledger.series])
+        series, frame, wanted = ledger.series, ledger.series.timeframe, expected[ledger.series]
+        calendar = calendar_of(frame, ledger.covered, wanted)
         if calendar is not None and not ledger.is_damaged:
-            ranges = holes(frame, ledger.covered, calendar)
-            missing += [MissingRange(ledger.series, each) for each in ranges]
-    longest = heapq.nsmallest(most, missing, key=lambda each: each.span.from_ms - each.span.to_ms)
-    return MissingRanges(longest, len(missing), sum(each.bars for each in missing))
+            missing, unconfirmed = holes(frame, ledger.covered, calendar, wanted)
+            ranges += [MissingRange(series, each) for each in missing]
+            ranges += [MissingRange(series, each, is_unconfirmed=True) for each in unconfirmed]
+    longest = heapq.nsmallest(most, ranges, key=lambda each: each.span.from_ms - each.span.to_ms)
+    return MissingRanges(
+        [
+            replace(each, asked_again_ms=expected[each.series].asked_again_ms(each.span))
+            if each.is_unconfirmed
+            else each
+            for each in longest
+        ],
+        len(ranges),
+        sum(each.bars for each in ranges if not each.is_unconfirmed),
+        sum(each.bars for each in ranges if each.is_unconfirmed),
+    )
 
 
 async def with_owners(database: Database, missing: Sequence[MissingRange]) -> list[MissingRange]:
@@ -70,7 +90,7 @@ async def with_owners(database: Database, missing: Sequence[MissingRange]) -> li
         series = each.series
         name = series.exchange_id, series.symbol, series.timeframe.name
         pieces += [
-            MissingRange(series, span, owner)
+            replace(each, span=span, owner=owner)
             for span, owner in by_owner(each.span, candidates.get(name, ()))
         ]
     return pieces

@@ -61,7 +61,7 @@ class SeriesReports:
     on_rows: Callable[[int], None] | None = None
 
     async def coverage(self, asked: SeriesFilter) -> dict[str, Any]:
-        """Per series: slots expected, bars present, slots without a trade, slots missing."""
+        """Per series: slots expected, present, without a trade, missing and unconfirmed."""
         counted, more = await self._counted(asked)
         for each in counted:
             measured(each)
@@ -131,6 +131,7 @@ def shown_coverage(counted: Coverage) -> dict[str, Any]:
         "timeframe": counted.series.timeframe.name,
         **{name: getattr(counted, name) for name in (*names, *more)},
         "gaps_pct": counted.gaps_pct,
+        "unconfirmed": counted.unconfirmed,
     }
 
 

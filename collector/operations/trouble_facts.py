@@ -92,5 +92,5 @@ async def _behind(database: Database, each: Reached, now_ms: int) -> LateJobs | 
     if each.since_ms >= before_ms:
         return None
     frame = Timeframe.parse(each.timeframe).at(each.exchange_id)
-    jobs = await count_behind(database, each.exchange_id, each.timeframe, before_ms)
+    jobs = await count_behind(database, each, before_ms)
     return LateJobs(each.exchange_id, frame.shift(each.since_ms, 1), jobs, each.timeframe)

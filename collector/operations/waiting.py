@@ -62,7 +62,8 @@ class Waiting:
             jobs = await self._queue.of_ids(job_ids)
             for job in jobs:
                 await self._check(job)
-            at_work = [job for job in jobs if not at_rest(job)]
+            now_ms = self._database.server_clock.now_ms()
+            at_work = [job for job in jobs if not at_rest(job, now_ms)]
             self._shown(jobs, len(job_ids) - len(at_work))
             if not at_work:
                 return jobs
@@ -96,10 +97,15 @@ class Waiting:
             raise NeedsOperator(f"{name} is paused; `collector connector resume {name}` goes on")
 
 
-def at_rest(job: Job) -> bool:
-    """Whether no worker will run it before its schedule, if ever."""
+def at_rest(job: Job, now_ms: int) -> bool:
+    """Whether no worker will run it before its schedule, if ever.
+
+    A gap job that was made to ask about an open silence later is at rest until then.
+    """
     if job.status is Status.DELETED or job.state in _AT_REST:
         return True
+    if job.type == types.GAP_BACKFILL.name and job.state is State.IDLE and job.next_run_at > now_ms:
+        return job.document["waiting_for"] in (None, ASKED_LATER)
     if job.document["waiting_for"] == ASKED_LATER:
         return job.state not in _AT_WORK
     waits = job.state in _AT_WORK or job.document["waiting_for"] is not None

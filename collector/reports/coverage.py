@@ -1,4 +1,4 @@
-"""How much of a series is stored: bars, slots without a trade, and missing slots."""
+"""How much of a series is stored: bars, slots without a trade, missing and unconfirmed slots."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from collector.market.interval import Interval, slots, subtract, with_bars
+from collector.market.interval import Interval, covers, subtract, with_bars
+from collector.reports.expected import whole_slots
 from collector.reports.missing_runs import MissingRuns
 from collector.reports.windows import windows
 
@@ -22,36 +23,55 @@ if TYPE_CHECKING:
     from collector.reports.expected import Expected
     from collector.store.store import Store
 
+MOST_UNCONFIRMED = 20
+"""Unconfirmed ranges of a series that are remembered one by one."""
 _COLUMNS = ("ts", "is_gap", "gap_reason")
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
-    """The calendar of one series, counted.
+class UnconfirmedRange:
+    """Slots that an exchange reported as empty, and that are not believed yet."""
 
-    `calendar` runs from the requested beginning of the series to the last bar that closed (see
-    `Expected`), and its slots are `expected`. Each is `present`, `no_trade` (an answer covered it
-    and had no bar) or `missing`. Of those present `partial` lack some of their minutes. Of those
-    missing `head_missing` lie before the first row that is stored and `tail_missing` behind the
-    last. `lag_bars` is how far a market that trades is behind. `worst` are the longest missing
-    stretches, longest first.
+    span: Interval
+    asked_again_ms: int | None
+    """When a job asks about it again; None while its job is paused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The calendar of one series, counted: every slot of it is present, no_trade, missing or
+    unconfirmed, and these four add up to `expected`.
     """
 
     series: Series
     calendar: Interval | None
+    """From the requested beginning of the series to the last bar that closed (see `Expected`)."""
     first_ts: int | None
     last_ts: int | None
     rows: int
     expected: int
+    """The slots of the calendar."""
     present: int
     partial: int
+    """Of those present, the bars that lack some of their minutes."""
     no_trade: int
+    """An answer covered the slot and had no bar."""
     missing: int
+    """No answer covers the slot, and it is not unconfirmed."""
     head_missing: int
+    """Of those missing, the slots before the first row that is stored."""
     tail_missing: int
+    """Of those missing, the slots behind the last row that is stored."""
     lag_bars: int
+    """How far a market that trades is behind."""
     longest_gap_bars: int
     worst: tuple[Interval, ...]
+    """The longest missing ranges, longest first."""
+    unconfirmed: int
+    """The exchange reported the slot as empty at most three days ago; a job asks again. Readers get
+    `missing`, because no answer covers it yet."""
+    unconfirmed_ranges: tuple[UnconfirmedRange, ...]
+    """The longest unconfirmed ranges, longest first."""
 
     @property
     def gaps_pct(self) -> float:
@@ -66,12 +86,14 @@ class CoverageCount:
         self._series = series
         self._expected = expected
         self._covered = covered
+        self._silent = expected.unconfirmed_slots(series.timeframe)
         self._runs = MissingRuns(series.timeframe)
+        self._unconfirmed = MissingRuns(series.timeframe, MOST_UNCONFIRMED)
         self._start = expected.start(series.timeframe, covered[0].from_ms if covered else None)
         self._first_ts: int | None = None
         self._last_ts: int | None = None
         self._rows = self._partial = self._no_trade = 0
-        self._missing = self._head_missing = self._tail_missing = 0
+        self._missing = self._head_missing = self._tail_missing = self._unconfirmed_slots = 0
 
     def add(self, table: pa.Table) -> None:
         """The next rows; needs `ts`, `is_gap` and `gap_reason`."""
@@ -92,11 +114,15 @@ class CoverageCount:
             )
             return found
 
-        missing = has_reason("missing")
+        open_ts = ts[has_reason("missing")]
+        silent = covers(self._silent, open_ts)
+        missing, unconfirmed = open_ts[~silent], open_ts[silent]
         self._no_trade += int(has_reason("no_trade").sum())
         self._partial += int(has_reason("partial").sum())
-        self._missing += int(missing.sum())
-        self._runs.add(ts[missing])
+        self._missing += len(missing)
+        self._runs.add(missing)
+        self._unconfirmed_slots += len(unconfirmed)
+        self._unconfirmed.add(unconfirmed)
 
     def counted(self) -> Coverage:
         """All of it; no more rows after this."""
@@ -111,7 +137,7 @@ class CoverageCount:
             last_ts=self._last_ts,
             rows=self._rows,
             expected=expected,
-            present=expected - self._no_trade - missing,
+            present=expected - self._no_trade - missing - self._unconfirmed_slots,
             partial=self._partial,
             no_trade=self._no_trade,
             missing=missing,
@@ -120,6 +146,11 @@ class CoverageCount:
             lag_bars=self._tail_missing if self._expected.is_listed else 0,
             longest_gap_bars=self._runs.bars(worst[0]) if worst else 0,
             worst=worst,
+            unconfirmed=self._unconfirmed_slots,
+            unconfirmed_ranges=tuple(
+                UnconfirmedRange(each, self._expected.asked_again_ms(each))
+                for each in self._unconfirmed.longest()
+            ),
         )
 
     def _closed(self) -> Interval | None:
@@ -128,9 +159,8 @@ class CoverageCount:
         if self._last_ts is not None and self._start is not None:
             stored_end = frame.end(self._last_ts)
             end = self._expected.end(frame, stored_end)
-            behind = [Interval(stored_end, end)] if end > stored_end else []
-            self._tail_missing = sum(map(self._bars, behind))
-            self._runs.add_runs(with_bars(behind, frame))
+            if end > stored_end:
+                self._tail_missing = self._add_open([Interval(stored_end, end)])
             return Interval(self._start, end)
         if self._start is None:
             return None
@@ -146,18 +176,18 @@ class CoverageCount:
             self._start = until_ms
             return
         head = Interval(self._start, until_ms)
-        covered = [each for each in map(self._inside, self._covered) if each is not None]
-        missing = subtract([head], covered)
-        self._head_missing = sum(map(self._bars, missing))
-        self._no_trade += self._bars(head) - self._head_missing
-        self._runs.add_runs(with_bars(missing, self._series.timeframe))
+        uncovered = subtract([head], whole_slots(self._covered, self._series.timeframe))
+        self._no_trade += self._bars(head) - sum(map(self._bars, uncovered))
+        self._head_missing = self._add_open(uncovered)
 
-    def _inside(self, covered: Interval) -> Interval | None:
-        """The slots of covered ranges."""
-        frame = self._series.timeframe
-        on_grid = slots(covered, frame)
-        end = frame.floor(covered.to_ms)
-        return Interval(on_grid.from_ms, end) if on_grid and on_grid.from_ms < end else None
+    def _add_open(self, uncovered: Sequence[Interval]) -> int:
+        """Counts ranges that no answer covers; returns how many of their slots are missing."""
+        missing = subtract(uncovered, self._silent)
+        unconfirmed = subtract(uncovered, missing)
+        self._runs.add_runs(with_bars(missing, self._series.timeframe))
+        self._unconfirmed.add_runs(with_bars(unconfirmed, self._series.timeframe))
+        self._unconfirmed_slots += sum(map(self._bars, unconfirmed))
+        return sum(map(self._bars, missing))
 
     def _bars(self, interval: Interval) -> int:
         return self._series.timeframe.count(interval.from_ms, interval.to_ms)

@@ -1,7 +1,8 @@
 """What each day of a series lacks, by its ledger alone: no bar is read.
 
-A slot that no answer covers is missing (pipeline/calendar.py); what is covered is known from the
-footers of files, which are in memory after the first look.
+A slot that no answer covers is missing (pipeline/calendar.py), or unconfirmed inside an open
+silence (jobs/unconfirmed.py). What is covered is known from the footers of files, which are in
+memory after the first look.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CoverageDays:
-    """For each day of a range, in UTC: bars that are expected to open in it, and missing ones."""
+    """For each day of a range, in UTC: bars that are expected to open in it, and of these the
+    missing and the unconfirmed ones.
+    """
 
     series: Series
     expected: tuple[int, ...]
     missing: tuple[int, ...]
+    unconfirmed: tuple[int, ...]
 
 
 def calendar_of(
@@ -43,12 +47,13 @@ def calendar_of(
 
 
 def holes(
-    frame: Timeframe, covered: Sequence[Interval], calendar: Interval
-) -> tuple[Interval, ...]:
-    """The missing ranges of a calendar, ascending; closed time is none."""
+    frame: Timeframe, covered: Sequence[Interval], calendar: Interval, expected: Expected
+) -> tuple[tuple[Interval, ...], tuple[Interval, ...]]:
+    """The missing and the unconfirmed ranges of a calendar, ascending; closed time is none."""
     on_grid = (slots(each, frame) for each in covered)
-    missing = subtract([calendar], [each for each in on_grid if each is not None])
-    return with_bars(missing, frame)
+    uncovered = subtract([calendar], [each for each in on_grid if each is not None])
+    missing = subtract(uncovered, expected.unconfirmed_slots(frame))
+    return with_bars(missing, frame), with_bars(subtract(uncovered, missing), frame)
 
 
 def coverage_days(
@@ -58,11 +63,13 @@ def coverage_days(
     frame, calendar = series.timeframe, calendar_of(series.timeframe, covered, expected)
     if calendar is None:
         nothing = (0,) * ((days.to_ms - days.from_ms) // DAY_MS)
-        return CoverageDays(series, nothing, nothing)
+        return CoverageDays(series, nothing, nothing, nothing)
+    missing, unconfirmed = holes(frame, covered, calendar, expected)
     return CoverageDays(
         series,
         _by_day([calendar], frame, days),
-        _by_day(holes(frame, covered, calendar), frame, days),
+        _by_day(missing, frame, days),
+        _by_day(unconfirmed, frame, days),
     )
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from collector.jobs.asked_for import AskedFor, asked_for
+from collector.jobs.claims import claimed
+from collector.jobs.unconfirmed import is_unconfirmed
+from collector.market.interval import Interval
 from collector.market.timeframe import Timeframe
 from collector.markets.book import MarketBook
 from collector.pipeline.resample import divides
 from collector.reports.expected import LATE_MS, Expected
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from collector.market.series import Series
     from collector.mongo.client import Database, Document
@@ -25,17 +29,46 @@ async def expectations(
 ) -> dict[Series, Expected]:
     """For each series what its jobs request, up to the last closed bar or its delisting."""
     found: dict[Series, Expected] = {}
+    for exchange_id, some in _in_batches(series):
+        symbols = [each.symbol for each in some]
+        jobs = await asked_for(database, exchange_id, symbols)
+        markets = await MarketBook(database).listings(exchange_id, symbols)
+        for each in some:
+            found[each] = expected_of(each, jobs, markets.get(each.symbol), now_ms)
+    return found
+
+
+async def expected_ranges(database: Database, series: Sequence[Series]) -> dict[Series, Interval]:
+    """For each series of a listed market the slots that its jobs have left behind them.
+
+    They reach from where the backfill of the series began, or else from where its job for new bars
+    was made, to the cursor of that job. A slot in between that is not covered, and that no job has
+    still to fetch, was lost or left open, also before and behind everything that is stored. Read
+    this before the ledgers and before what jobs own: all of that only grows until a cursor moves.
+    A series of which nothing is known to be behind a job is left out.
+    """
+    found: dict[Series, Interval] = {}
+    for exchange_id, some in _in_batches(series):
+        symbols = sorted({each.symbol for each in some})
+        claims = await claimed(database, exchange_id, symbols)
+        markets = await MarketBook(database).listings(exchange_id, symbols)
+        for each in some:
+            market = markets.get(each.symbol)
+            if each in claims and (market is None or market["active"]):
+                claim, frame = claims[each], each.timeframe
+                start, end = frame.ceil(claim.from_ms), frame.floor(claim.to_ms)
+                if start < end:
+                    found[each] = Interval(start, end)
+    return found
+
+
+def _in_batches(series: Sequence[Series]) -> Iterator[tuple[str, list[Series]]]:
+    """By exchange, so many at a time as one statement asks for."""
     ordered = sorted(series, key=lambda each: (each.exchange_id, each.symbol))
     for exchange_id, its in groupby(ordered, lambda each: each.exchange_id):
         wanted = list(its)
         for start in range(0, len(wanted), SYMBOLS_AT_ONCE):
-            some = wanted[start : start + SYMBOLS_AT_ONCE]
-            symbols = [each.symbol for each in some]
-            jobs = await asked_for(database, exchange_id, symbols)
-            markets = await MarketBook(database).listings(exchange_id, symbols)
-            for each in some:
-                found[each] = expected_of(each, jobs, markets.get(each.symbol), now_ms)
-    return found
+            yield exchange_id, wanted[start : start + SYMBOLS_AT_ONCE]
 
 
 def expected_of(
@@ -44,14 +77,21 @@ def expected_of(
     market: Document | None,
     now_ms: int,
 ) -> Expected:
-    """A timeframe that is made of shorter ones begins where those do."""
+    """A timeframe that is made of shorter ones begins where those do, and is silent with them."""
     exchange_id, frame = series.exchange_id, series.timeframe
     own = [
         asked
         for (symbol, name), asked in jobs.items()
         if symbol == series.symbol and divides(Timeframe.parse(name).at(exchange_id), frame)
     ]
+    silences = [each for asked in own for each in asked.silences if is_unconfirmed(each, now_ms)]
     from_ms = _from_ms(own, (market or {}).get("listed_ms"))
+    return replace(_range(own, market, from_ms, now_ms), unconfirmed=tuple(silences))
+
+
+def _range(
+    own: Sequence[AskedFor], market: Document | None, from_ms: int | None, now_ms: int
+) -> Expected:
     if market is None or market["active"]:
         return Expected.by_now(now_ms, from_ms)
     gone_ms = market.get("delisted_at")

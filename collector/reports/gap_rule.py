@@ -1,4 +1,7 @@
-"""The rule on gaps: at most 0.01% of a series may be missing (`quality.max_gap_pct`)."""
+"""The rule on gaps: at most 0.01% of a series may be missing (`quality.max_gap_pct`).
+
+Unconfirmed slots do not count.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,7 @@ def within_limit(coverage: Coverage, max_gap_pct: float = MAX_GAP_PCT) -> bool:
         longest_gap_bars=coverage.longest_gap_bars,
         head_missing=coverage.head_missing,
         tail_missing=coverage.tail_missing,
+        unconfirmed=coverage.unconfirmed,
     )
     return False
 

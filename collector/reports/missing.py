@@ -38,6 +38,7 @@ MISSING_SCHEMA = pa.schema(
         pa.field("head_missing", pa.int64()),
         pa.field("tail_missing", pa.int64()),
         pa.field("lag_bars", pa.int64()),
+        pa.field("unconfirmed", pa.int64()),
     ]
 )
 """One row a series: its calendar `[ts_from, ts_to)` and how many of its bars are missing."""
@@ -99,6 +100,25 @@ class MissingReport:
         ]
         return sorted(found, key=lambda each: each.run.from_ms - each.run.to_ms)[:most]
 
+    def unconfirmed_ranges(self, most: int = TOP) -> list[dict[str, Any]]:
+        """The longest ranges that were reported as empty, and when each is asked about again."""
+        found = [
+            (each.series, part) for each in self.series for part in each.unconfirmed_ranges[:most]
+        ]
+        longest = sorted(found, key=lambda each: each[1].span.from_ms - each[1].span.to_ms)[:most]
+        return [
+            {
+                "exchange": series.exchange_id,
+                "symbol": series.symbol,
+                "tf": series.timeframe.name,
+                "ts_from": part.span.from_ms,
+                "ts_to": part.span.to_ms,
+                "bars": series.timeframe.count(part.span.from_ms, part.span.to_ms),
+                "asked_again": part.asked_again_ms,
+            }
+            for series, part in longest
+        ]
+
     def summary(self) -> dict[str, Any]:
         expected = sum(each.expected for each in self.series)
         missing = sum(each.missing for each in self.series)
@@ -112,6 +132,8 @@ class MissingReport:
             "over_limit": [str(each.series) for each in self.over_limit],
             "worst": [each.document() for each in problems],
             "recommendations": recommendations(problems),
+            "unconfirmed": sum(each.unconfirmed for each in self.series),
+            "unconfirmed_ranges": self.unconfirmed_ranges(),
         }
 
     def write(self, sink: BinaryIO, form: str) -> None:
@@ -146,6 +168,7 @@ def missing_row(coverage: Coverage) -> dict[str, Any]:
         "head_missing": coverage.head_missing,
         "tail_missing": coverage.tail_missing,
         "lag_bars": coverage.lag_bars,
+        "unconfirmed": coverage.unconfirmed,
     }
 
 

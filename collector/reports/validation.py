@@ -90,6 +90,7 @@ class SeriesReport:
             "head_missing": coverage.head_missing,
             "tail_missing": coverage.tail_missing,
             "lag_bars": coverage.lag_bars,
+            "unconfirmed": coverage.unconfirmed,
         }
 
 

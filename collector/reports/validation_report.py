@@ -72,6 +72,7 @@ class ValidationReport:
             ),
             "clock_drift_ms": None if self.drift is None else round(self.drift.drift_ms),
             "expected": expected,
+            "unconfirmed": sum(each.coverage.unconfirmed for each in self.series),
         }
 
     def errors(self) -> Iterator[CollectorError]:

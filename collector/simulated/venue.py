@@ -13,6 +13,7 @@ from collector.simulated.bars import MINUTE
 from collector.simulated.encode import page_json, page_rows
 from collector.simulated.exchange_info import ExchangeInfo
 from collector.simulated.faults.answers import AnswerFault
+from collector.simulated.faults.pages import Asked, PageFault
 from collector.simulated.faults.rows import RowFault
 from collector.simulated.ready_pages import ReadyPages
 from collector.simulated.request import PendingAnswer, VenueError, json_outcome
@@ -119,22 +120,26 @@ class SimulatedVenue:
     async def _klines(self, ask: PublicRequest, strikes: Strikes) -> PendingAnswer:
         symbol, frame = ask.required("symbol"), frame_of(ask.required("interval"))
         start, end, limit = ask.integer("startTime"), ask.integer("endTime"), ask.limit()
-        view = self.view()
+        asked, view = Asked(symbol, start, end, limit, ask.now_ms), self.view()
         # An unknown symbol is refused here, not in a thread.
         if view.truth.series(symbol).listing.gone(ask.now_ms):
             raise VenueError(-1121, "Invalid symbol.")
+        for fault, turn in strikes:
+            if isinstance(fault, PageFault):
+                asked = fault.change(asked, turn)
+        symbol, start, end, limit, now_ms = asked
         spoilers = [(fault, turn) for fault, turn in strikes if isinstance(fault, RowFault)]
         ready = None if spoilers else self._ready.get(view, (symbol, frame, start, end, limit))
         if ready is not None:
             return PendingAnswer(ready[0], rows=ready[1])
-        wanted = (symbol, frame, start, end, limit, ask.now_ms)
+        wanted = (symbol, frame, start, end, limit, now_ms)
         if limit * frame.ms // MINUTE.ms > _LONG_MINUTES:
             bars = await asyncio.to_thread(view.page, *wanted)
         else:
             bars = view.page(*wanted)
         if not spoilers:
             body = page_json(bars, frame)
-            ended = len(bars) == limit and frame.end(int(bars.open_ms[-1])) <= ask.now_ms
+            ended = len(bars) == limit and frame.end(int(bars.open_ms[-1])) <= now_ms
             if ended and not view.revisions:
                 self._ready.put(view, wanted[:-1], body, limit)
             return PendingAnswer(body, rows=len(bars))

@@ -22,8 +22,8 @@ from collector.store.port import Corrupt
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from collector.market.answer import Rejected
     from collector.market.series import Series
-    from collector.pipeline.normalize import Rejected
     from collector.store.port import Storage
 
 QUARANTINE_SCHEMA = pa.schema(

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from collector.market.answer import Rejected
     from collector.market.candles import CandleBatch
     from collector.market.timeframe import Timeframe
-    from collector.pipeline.normalize import Rejected
     from collector.store.compaction import Compacted
     from collector.store.coverage import Covered, SeriesCursor
     from collector.store.port import Storage

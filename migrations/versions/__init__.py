@@ -15,6 +15,7 @@ from migrations.versions import (
     m0004_history_inbox,
     m0005_live,
     m0006_failing_jobs,
+    m0007_open_silences,
 )
 
 if TYPE_CHECKING:
@@ -39,4 +40,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(4, "the inbox of trade history", m0004_history_inbox.apply),
     Migration(5, "live prices", m0005_live.apply),
     Migration(6, "jobs that keep failing", m0006_failing_jobs.apply),
+    Migration(7, "series with open silences", m0007_open_silences.apply),
 )

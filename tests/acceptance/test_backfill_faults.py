@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector.connectors.connector import Limits
+from collector.durations import MINUTE_MS
 from collector.jobs.states import State
 from collector.simulated.faults.answers import Ban
+from collector.simulated.listing import listings
 from collector.store.port import StorageFault
-from tests.support.fleet import LEASE_MS, LONG, fleet, watched
+from tests.support.fleet import DAY, LEASE_MS, LONG, fleet, watched
 from tests.support.until import until
 from tests.support.worker_rounds import check_left_alone
 
@@ -59,21 +61,28 @@ POINTS = [fault.value for fault in StorageFault if "delete" not in fault] + [
 async def test_a_kill_at_every_point_between_page_and_cursor(
     database: Database, mongo_uri: str, tmp_path: Path
 ) -> None:
+    """Each worker has a job of its own to write for: what is stored is not written again."""
     limits = Limits(10_000, 1_000)
-    async with fleet(database, mongo_uri, tmp_path, limits=limits) as f:
-        job = await f.backfill(days=38)
-        async with watched(f, job) as cursor:
-            for point in POINTS:
+    symbols = [market.symbol for market in listings(len(POINTS))]
+    async with fleet(database, mongo_uri, tmp_path, limits=limits, markets=len(symbols)) as f:
+        async with AsyncExitStack() as stack:
+            jobs, cursors = [], []
+            for symbol, point in zip(symbols, POINTS, strict=True):
+                jobs.append(await f.backfill(symbol, days=10))
+                cursors.append(await stack.enter_async_context(watched(f, jobs[-1])))
                 arguments = ("--point", point, "--count", "1")
                 async with f.worker("tests.acceptance.dying_worker", *arguments) as dying:
                     code = await dying.ended()
                     assert code == -signal.SIGKILL, f"{point}: {dying.said}"
                 # A death is not the job's fault here: let nobody set it aside.
-                await database.jobs.update_one({"_id": job.id}, {"$set": {"kills": 0}})
+                await database.jobs.update_many({}, {"$set": {"kills": 0}})
             async with f.worker():
-                done = await f.finished(job)
-            cursor.check()
-        f.check_equal_to_the_truth(done)
+                done = [await f.finished(job) for job in jobs]
+            for cursor in cursors:
+                cursor.check()
+        for job in done:
+            f.check_equal_to_the_truth(job)
+            assert job.cursor.last_ts == f.first_ms + 10 * DAY - MINUTE_MS
         f.check_no_half_written_file_is_visible()
 
 

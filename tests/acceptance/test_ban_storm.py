@@ -10,7 +10,7 @@ from collector.connectors.connector import Limits
 from collector.simulated.faults.answers import Ban, TooManyRequests
 from tests.support.fleet import fleet
 from tests.support.until import until
-from workers.handlers.in_flight import MOST
+from workers.handlers.fill import MOST
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -33,6 +33,7 @@ FROM_THE_DATABASE = frozenset(
         "collector_rate_limit_reset_at",
         "collector_jobs",
         "collector_lag_bars",
+        "collector_unconfirmed_series",
         "collector_banned_until",
         "circuit_state",
         "circuit_err_rate_window",

@@ -198,11 +198,18 @@ async def test_mongod_killed_under_load_costs_nothing(
 async def test_mongod_out_of_reach_for_longer_than_a_lease_costs_nothing(
     own_mongo: EmbeddedMongo, own_database: Database, own_queue: JobQueue
 ) -> None:
-    jobs = [await add(own_queue, str(n), STEPS) for n in range(JOBS)]
     async with cuttable_link(own_mongo.port) as link, AsyncExitStack() as stack:
         uri = through(link.port, own_mongo.uri)
         workers = [await stack.enter_async_context(worker(uri, own_database)) for _ in range(2)]
-        await reaches(own_queue, jobs[0], 20)
+        for process in workers:
+            await until(lambda p=process: said(p, "worker_started"), "it is up")
+        jobs = [await add(own_queue, str(n), STEPS) for n in range(JOBS)]
+
+        async def both_hold_leases() -> bool:
+            holders = {await holder(own_queue, job) for job in jobs}
+            return len(holders - {"None"}) == 2
+
+        await until(both_hold_leases, "both workers hold leases")
         await link.cut()
         for process in workers:
             await until(lambda p=process: said(p, "lease_lost"), "it gives up its leases")

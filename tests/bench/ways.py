@@ -27,7 +27,7 @@ from tests.bench.backfill import DAY_MS, SYMBOLS, add_backfills, still_busy, unt
 from tests.bench.harness import Figure
 from tests.bench.stage import stage
 from tests.support.fleet import PAGES_OF_100
-from workers.handlers.in_flight import MOST
+from workers.handlers.fill import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector.durations import DAY_MS, MINUTE_MS
+from collector.market.answer import Rejected
 from collector.market.candles import CandleBatch
 from collector.market.interval import Interval, subtract
 from collector.market.series import Series
-from collector.pipeline.normalize import Rejected
 from collector.store.store import Store
 
 if TYPE_CHECKING:

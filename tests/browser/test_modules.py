@@ -122,7 +122,11 @@ async def test_a_live_bar_is_made_of_prices_and_never_of_the_past(page: Page) ->
 
 
 async def test_days_that_are_whole_are_one_cell(page: Page) -> None:
-    series = {"expected": [0, 24, 24, 24, 24, 24], "missing": [0, 0, 0, 3, 24, 0]}
+    series = {
+        "expected": [0, 24, 24, 24, 24, 24, 24],
+        "missing": [0, 0, 0, 3, 24, 0, 0],
+        "unconfirmed": [0, 0, 0, 1, 0, 0, 2],
+    }
     runs = await called(page, "views/quality/days.js", "m.runsOf(a[0])", series)
     assert [(each["level"], each["from"], each["length"]) for each in runs] == [
         ("none", 0, 1),
@@ -130,9 +134,45 @@ async def test_days_that_are_whole_are_one_cell(page: Page) -> None:
         ("some", 3, 1),
         ("most", 4, 1),
         ("whole", 5, 1),
+        ("unconfirmed", 6, 1),
     ]
-    heights = [each["height"] for each in runs if each["level"] != "none"]
-    assert heights[0] > heights[1] > heights[2], "less is lower, whatever its colour"
+    heights = {each["level"]: each["height"] for each in runs}
+    order = ["whole", "unconfirmed", "some", "most"]
+    assert sorted(order, key=heights.__getitem__) == order[::-1], "less is lower, in any colour"
+
+
+async def test_a_day_says_what_is_missing_and_what_is_unconfirmed(page: Page) -> None:
+    series = {
+        "symbol": "BTC/USDT",
+        "timeframe": "1h",
+        "expected": [24, 24, 24, 24],
+        "missing": [0, 3, 3, 0],
+        "unconfirmed": [0, 0, 2, 2],
+    }
+    words = "[0, 1, 2, 3].map((at) => m.wordsOf(a[0], at, 0).split(': ')[1])"
+    assert await called(page, "views/quality/days.js", words, series) == [
+        "all 24 bars are there",
+        "3 of 24 bars missing",
+        "3 of 24 bars missing, 2 unconfirmed",
+        "2 of 24 bars unconfirmed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first_at", "until"), [(9 * DAY, 10 * DAY), (6 * DAY, None)], ids=["young", "too old"]
+)
+async def test_a_silent_series_is_unconfirmed_for_three_days(
+    page: Page, first_at: int, until: int | None
+) -> None:
+    to = 10 * DAY - 3 * MINUTE
+    silence = [9 * DAY, to, 1, first_at, first_at, 9 * DAY, to, 0, 0]
+    job = {
+        "timeframe": "1m",
+        "cursor": {"since_ms": 9 * DAY},
+        "progress": {"silences": [silence]},
+    }
+    found = await called(page, "words/jobs.js", "m.unconfirmedUntil(a[0], a[1])", job, 10 * DAY)
+    assert found == until
 
 
 async def test_rates_follow_the_cursor_and_are_forgotten(page: Page) -> None:

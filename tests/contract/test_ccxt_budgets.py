@@ -9,7 +9,7 @@ import pytest
 
 from collector.clock import ManualClock
 from collector.connectors.venue_limits import venue_limits
-from collector.errors import BadRequest, RateLimited
+from collector.errors import BadRequest, ExchangeUnavailable, RateLimited
 from collector.exchanges.ccxt.exchange import CcxtExchange
 from collector.exchanges.ccxt.markets import markets_of
 from collector.exchanges.quirks.lookup import WRITTEN_DOWN
@@ -58,7 +58,7 @@ async def call_for_bars(exchange_id: str, market: Any, limit: int) -> Call | Non
         exchange.restore_markets(markets)
         frame = Timeframe.parse(a_timeframe(exchange._ccxt.timeframes))
         # ccxt refuses some markets by itself, and reads a number in some names.
-        with suppress(RateLimited, BadRequest, ArithmeticError):
+        with suppress(RateLimited, BadRequest, ExchangeUnavailable):
             await exchange.fetch_bars(market["symbol"], frame, SINCE_MS, limit)
     finally:
         await exchange.close()

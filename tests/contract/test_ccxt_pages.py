@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from collector.clock import ManualClock
 from collector.errors import BadRequest, ExchangeUnavailable, MarketsUnavailable
+from collector.market.answer import Question
 from collector.market.timeframe import Timeframe
+from collector.pipeline.evidence import Known, weigh
 from tests.support.ccxt_venue import (
     FIRST_BAR_MS,
     MINUTE,
@@ -36,7 +39,7 @@ async def test_a_page_is_oldest_first_with_turnover(exchange_id: str) -> None:
     async with opened(exchange_id) as desk:
         page = await desk.exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS, 3)
         assert page.rows == EXPECTED
-        assert (page.asked_from_ms, page.asked_limit) == (FIRST_BAR_MS, 3)
+        assert page.question == Question(MINUTE, FIRST_BAR_MS, FIRST_BAR_MS + 180_000, 3)
         assert page.server_ms is not None
 
 
@@ -67,16 +70,25 @@ async def test_what_is_asked_reaches_bybit() -> None:
         }
 
 
-async def test_bars_before_the_moment_asked_for_are_left_out() -> None:
+async def test_bars_outside_of_what_was_asked_for_are_kept_and_are_no_part_of_it() -> None:
+    """One before the question and one behind it: they show where its silences end."""
+    async with opened("bybit") as desk:
+        page = await desk.exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS + 60_000, 1)
+        assert page.rows == EXPECTED
+        assert page.full
+        ended = replace(page, ended_ms=FIRST_BAR_MS + 600_000)
+        verdict = weigh(Known(MINUTE, 1000), [ended])
+        assert verdict.bars.ts.tolist() == [FIRST_BAR_MS + 60_000]
+
+
+async def test_the_bar_that_runs_at_since_is_kept_as_it_came() -> None:
+    """A moment within a bar: its rows are not the question's."""
     async with opened("binance") as desk:
         page = await desk.exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS + 1, 3)
-        assert page.rows == EXPECTED[1:]
-
-
-async def test_more_bars_than_asked_for_are_cut_at_the_end() -> None:
-    async with opened("bybit") as desk:
-        page = await desk.exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS, 2)
-        assert page.rows == EXPECTED[:2]
+        assert page.rows == EXPECTED
+        ended = replace(page, ended_ms=FIRST_BAR_MS + 600_000)
+        verdict = weigh(Known(MINUTE, 1000), [ended])
+        assert verdict.bars.ts.tolist() == [FIRST_BAR_MS + 60_000, FIRST_BAR_MS + 120_000]
 
 
 async def test_inverse_contracts_have_turnover_only_where_a_column_means_it() -> None:

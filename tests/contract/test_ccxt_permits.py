@@ -36,7 +36,7 @@ from tests.support.ccxt_venue import (
 METHODS = {
     "load_markets": lambda exchange: exchange.load_markets(),
     "fetch_bars": lambda exchange: exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS, 3),
-    "earliest_bar_ms": lambda exchange: exchange.earliest_bar_ms("BTC/USDT", MINUTE),
+    "first_bar": lambda exchange: exchange.first_bar("BTC/USDT", MINUTE),
     "server_ms": lambda exchange: exchange.server_ms(),
 }
 

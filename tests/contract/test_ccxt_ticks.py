@@ -13,9 +13,7 @@ from collector.clock import SystemClock
 from collector.errors import BadRequest, ConfigError, ExchangeUnavailable, RateLimited
 from collector.exchanges.ccxt.catalog import streaming_ids
 from collector.exchanges.ccxt.exchange import CcxtExchange
-from collector.exchanges.ccxt.stream_gate import streaming
-from collector.exchanges.ccxt.subscriptions import bar_method, chunks, price_method
-from collector.exchanges.ccxt.ticks import opened
+from collector.exchanges.ccxt.ticks import bar_method, chunks, opened, price_method, streaming
 from collector.exchanges.ticks import (
     PriceTick,
     SeenClosed,

@@ -7,6 +7,7 @@ a dialect (tests/support/dialects) is how it reads a request and writes bars dow
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,11 +15,12 @@ import pytest
 from collector.clock import ManualClock
 from collector.errors import BadRequest, ExchangeBlocked, ExchangeUnavailable
 from collector.exchanges.ccxt.catalog import ccxt_class
+from collector.exchanges.first_bar import Beginning
 from collector.exchanges.quirks.lookup import WRITTEN_DOWN
-from collector.market.interval import Interval
+from collector.market.answer import Question
+from collector.market.interval import Interval, unbroken, union
 from collector.market.timeframe import Timeframe
-from collector.pipeline.prepare import prepare
-from collector.pipeline.proof import proven
+from collector.pipeline.evidence import Known, question_about, weigh
 from tests.support.ccxt_venue import (
     FIRST_BAR_MS,
     MINUTE,
@@ -31,14 +33,14 @@ from tests.support.ccxt_venue import (
 )
 from tests.support.dialects import DIALECTS
 from tests.support.dialects.dialect import Dialect, bar_at, dated
-from workers.handlers.asking import extent_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from aiohttp import web
 
-    from collector.exchanges.port import BarPage
+    from collector.market.answer import Answer
+    from collector.pipeline.evidence import Verdict
 
 STEP = MINUTE.ms
 NOW_MS = FIRST_BAR_MS + 400 * 86_400_000 + 17_000
@@ -89,9 +91,21 @@ async def at_venue(
         yield desk
 
 
-def claims(page: BarPage) -> tuple[Interval, ...]:
-    """What a page covers by itself."""
-    return proven([extent_of(page, MINUTE, NOW_MS)], MINUTE, MINUTE.floor(NOW_MS))
+def verdict_on(*answers: Answer) -> Verdict:
+    """What answers settle of a market that nothing is known of."""
+    ended = [replace(each, ended_ms=MINUTE.floor(NOW_MS), at=NOW_MS) for each in answers]
+    return weigh(Known(MINUTE, answers[0].question.limit), ended)
+
+
+def settled(*answers: Answer) -> tuple[Interval, ...]:
+    verdict = verdict_on(*answers)
+    return union([*unbroken(verdict.bars.ts, MINUTE), *verdict.empty])
+
+
+def opens_of(answer: Answer) -> list[int]:
+    """The bars that were asked for. Others that came with them are anchors."""
+    asked, times = answer.question.interval, answer.rows.times
+    return [int(ts) for ts in times if asked.from_ms <= ts < asked.to_ms]
 
 
 def oldest_ms(dialect: Dialect, frame: Timeframe = MINUTE) -> int:
@@ -182,11 +196,9 @@ async def test_the_largest_page_comes_whole(dialect: Dialect) -> None:
     since = oldest_ms(dialect)
     async with at_venue(dialect) as desk:
         page = await desk.exchange.fetch_bars(dialect.symbol, MINUTE, since, 50_000)
-        assert page.asked_limit == quirks.largest_page
-        assert page.asked_from_ms == since
-        assert [row[0] for row in page.rows] == [
-            since + at * STEP for at in range(quirks.largest_page)
-        ]
+        assert page.question == Question.of(MINUTE, since, quirks.largest_page)
+        assert opens_of(page) == [since + at * STEP for at in range(quirks.largest_page)]
+        assert settled(page) == (Interval(since, min(page.question.to_ms, MINUTE.floor(NOW_MS))),)
         assert len(desk.venue.requests) == 1
 
 
@@ -199,10 +211,10 @@ async def test_no_page_of_longer_bars_claims_what_was_not_sent(dialect: Dialect,
     since = max(frame.next_open(first_ms), oldest_ms(dialect, frame) if capped else 0)
     async with at_venue(dialect, first_ms=first_ms) as desk:
         page = await desk.exchange.fetch_bars(dialect.symbol, frame, since, 50_000)
-        full = len(page.rows) >= page.asked_limit
-        ends_now = page.rows[-1][0] == frame.floor(NOW_MS)
-        assert full or ends_now
-        assert page.rows[0][0] == page.asked_from_ms
+        opens = opens_of(page)
+        ends_now = opens[-1] == frame.floor(NOW_MS)
+        assert len(opens) == page.question.limit or ends_now
+        assert opens[0] == page.question.from_ms
 
 
 @every_exchange
@@ -214,18 +226,18 @@ async def test_pages_join_without_a_gap_or_an_overlap(dialect: Dialect) -> None:
             start = since + len(opens) * STEP
             page = await desk.exchange.fetch_bars(dialect.symbol, MINUTE, start, 40)
             assert page.rows == tuple(as_read(bar_at(int(row[0])), dialect) for row in page.rows)
-            opens += [row[0] for row in page.rows]
+            opens += opens_of(page)
     assert opens == [since + at * STEP for at in range(160)]
 
 
 @every_exchange
-async def test_the_bar_at_since_is_sent_and_the_one_before_is_not(dialect: Dialect) -> None:
+async def test_the_bar_at_since_is_sent(dialect: Dialect) -> None:
     since = oldest_ms(dialect) + 10 * STEP
     async with at_venue(dialect) as desk:
         page = await desk.exchange.fetch_bars(dialect.symbol, MINUTE, since, 5)
-        assert page.rows[0][0] == since
+        assert opens_of(page)[0] == since
         page = await desk.exchange.fetch_bars(dialect.symbol, MINUTE, since + 1, 5)
-        assert page.rows[0][0] == since + STEP
+        assert opens_of(page)[0] == since + STEP
 
 
 @every_exchange
@@ -236,11 +248,9 @@ async def test_the_running_bar_is_not_a_fact(dialect: Dialect) -> None:
         page = await desk.exchange.fetch_bars(dialect.symbol, MINUTE, since, 10)
         assert page.server_ms is not None
         assert page.rows[-1][0] == running
-        window = Interval(since, since + 10 * STEP)
-        ready = prepare(page.rows, timeframe=MINUTE, asked=window, server_ms=page.server_ms)
-        assert ready.batch.ts.tolist() == [since, since + STEP, since + 2 * STEP]
-        assert ready.running.ts.tolist() == [running]
-        assert ready.covered == (Interval(since, running),)
+        assert verdict_on(page).bars.ts.tolist() == [since, since + STEP, since + 2 * STEP]
+        assert settled(page) == (Interval(since, running),)
+        assert verdict_on(page).silences == (), "what comes behind it is not known"
 
 
 @every_exchange
@@ -250,7 +260,8 @@ async def test_an_empty_page_is_a_page(dialect: Dialect) -> None:
         since = oldest_ms(dialect)
         page = await desk.exchange.fetch_bars(dialect.symbol, MINUTE, since, 100)
         assert page.rows == ()
-        assert (page.asked_from_ms, page.asked_limit) == (since, 100)
+        assert page.question == Question.of(MINUTE, since, 100)
+        assert settled(page) == ()
 
 
 @every_exchange
@@ -291,8 +302,9 @@ async def test_what_is_too_old_is_never_taken_for_empty(dialect: Dialect) -> Non
             assert not desk.venue.requests
             return
         page = await desk.exchange.fetch_bars(dialect.symbol, MINUTE, since, 100)
-        assert page.asked_from_ms == since
+        assert page.question.from_ms == since
         assert [row[0] for row in page.rows[:1]] == ([FIRST_BAR_MS] if dialect.jumps else [])
+        assert settled(page) == ()
 
 
 async def test_kraken_speaks_only_from_its_oldest_bar_on() -> None:
@@ -300,7 +312,8 @@ async def test_kraken_speaks_only_from_its_oldest_bar_on() -> None:
     async with at_venue(DIALECTS["kraken"]) as desk:
         page = await desk.exchange.fetch_bars("BTC/USD", MINUTE, oldest - 30 * STEP, 400)
         assert page.rows[0][0] == oldest
-        assert claims(page) == (Interval(oldest, oldest + 400 * STEP),), "no word on what it lost"
+        asked = page.question.interval
+        assert settled(page) == (Interval(oldest, asked.to_ms),), "no word on what it lost"
 
 
 @every_exchange
@@ -315,20 +328,28 @@ async def test_a_full_answer_that_begins_late_says_nothing_about_what_it_lost(
         desk.venue.turns.append(says(200, dialect.page(sent), headers=dated(NOW_MS)))
         page = await desk.exchange.fetch_bars(dialect.symbol, MINUTE, since, 50_000)
         assert page.rows[0][0] == since + late
-        [claimed] = claims(page)
-        assert claimed.from_ms == since + (0 if quirks.begins_at_since else late)
+        end_ms = min(page.question.to_ms, MINUTE.floor(NOW_MS))
+        assert settled(page) == (Interval(since + late, end_ms),)
 
 
-async def test_a_quiet_market_of_upbit_is_told_as_a_whole() -> None:
-    """It counts bars back from an end: those from before the window show that none is missing."""
+async def test_a_quiet_market_of_upbit_is_told_from_before_the_window_on() -> None:
+    """It counts bars back from an end: those from before the window are anchors of its silence."""
     dialect, since = DIALECTS["upbit"], FIRST_BAR_MS + 500 * STEP
-    opens = [since + at * STEP for at in (*range(-190, 0), *range(20, 30))]
+    opens = [since + at * STEP for at in (*range(-190, 0), *range(8, 18))]
     async with at_venue(dialect) as desk:
-        sent = dialect.page([bar_at(ts) for ts in opens])
-        desk.venue.turns.append(says(200, sent, headers=dated(NOW_MS)))
-        page = await desk.exchange.fetch_bars(dialect.symbol, MINUTE, since, 200)
-        assert [row[0] for row in page.rows] == opens[-10:]
-        assert claims(page)[0].from_ms == since
+        desk.venue.always = says(200, dialect.page([bar_at(ts) for ts in opens]))
+        one = await desk.exchange.fetch_bars(dialect.symbol, MINUTE, since, 200)
+        assert one.rows.times.tolist() == opens
+        assert opens_of(one) == opens[-10:]
+        assert settled(one) == (Interval(opens[-10], opens[-1] + STEP),)
+        ask = verdict_on(one).ask
+        assert ask is not None
+        assert ask.from_ms == since
+        question = question_about(Known(MINUTE, 200), ask, [one])
+        other = await desk.exchange.fetch_bars(
+            dialect.symbol, MINUTE, question.from_ms, question.limit
+        )
+        assert Interval(since, opens[-10]) in verdict_on(one, other).empty
 
 
 async def test_gate_refuses_what_it_no_longer_has() -> None:
@@ -345,10 +366,12 @@ async def test_the_first_bar_is_found_in_few_requests(dialect: Dialect, days: in
     quirks = WRITTEN_DOWN[dialect.exchange_id]
     first_ms = MINUTE.floor(NOW_MS) - days * 86_400_000 + 61 * STEP
     async with at_venue(dialect, first_ms=first_ms) as desk:
-        found = await desk.exchange.earliest_bar_ms(dialect.symbol, MINUTE)
-        assert found == max(first_ms, oldest_ms(dialect) if quirks.oldest_bars else 0)
-        most = 1 if quirks.begins_at_since else 20
-        assert 1 <= len(desk.venue.requests) <= most
+        first_ms = max(first_ms, oldest_ms(dialect) if quirks.oldest_bars else 0)
+        found = await desk.exchange.first_bar(dialect.symbol, MINUTE)
+        assert found == Beginning(first_ms, first_ms)
+        # One of them confirms it.
+        most = 2 if quirks.counts_rows else 21
+        assert 2 <= len(desk.venue.requests) <= most
         desk.assert_one_token_a_request()
 
 

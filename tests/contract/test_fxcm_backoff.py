@@ -16,7 +16,7 @@ from tests.support.fxcm.server import NOON_MS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.exchanges.port import BarPage
+    from collector.market.answer import Answer
     from tests.support.fxcm.server import FakeServer
 
 BROKEN = "PriceHistoryManager error: connection reset. code: OtherError"
@@ -52,7 +52,7 @@ async def test_failed_history_pauses_longer_each_time_and_a_success_ends_it(
         assert diag["sleep_seconds"] >= 180 * 0.85
         assert diag["last_error_type"] == "ExchangeUnavailable"
         fxcm_server.change(history_error=None)
-        page: BarPage = await fetched(desk)
+        page: Answer = await fetched(desk)
         assert len(page.rows) == 5
         assert reported(desk) == {
             "active": False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,10 +11,13 @@ import pytest
 from collector.errors import (
     BadRequest,
     ExchangeBlocked,
+    ExchangeUnavailable,
     MarketsUnavailable,
     RateLimited,
 )
+from collector.exchanges.first_bar import Beginning
 from collector.exchanges.fxcm.failures import FxcmNoData, FxcmNotReady
+from collector.market.answer import Answer, Question
 from collector.market.calendar.fx import FX
 from collector.market.timeframe import Timeframe
 from tests.support.ccxt_venue import NotedPermit
@@ -56,7 +60,9 @@ async def test_a_page_is_one_call_with_one_token_and_its_outcome_is_reported(
     async with adapter(fxcm_server, fxcm_python, tmp_path) as desk:
         await desk.markets()
         page = await desk.exchange.fetch_bars("EUR/USD", M1, NOON_MS - HOUR, 30)
-        assert (len(page.rows), page.first_ms, page.full) == (30, NOON_MS - HOUR, True)
+        assert page.question == Question.of(M1, NOON_MS - HOUR, 30)
+        assert (len(page.rows), page.full) == (30, True)
+        assert page.rows.times[0] == NOON_MS - HOUR
         assert page.rows.batch.extra.keys() == {"ask_o", "ask_h", "ask_l", "ask_c"}
         [answer] = desk.permit.answers
         assert (answer.outcome, answer.health, answer.error) == ("ok", "good", None)
@@ -144,15 +150,41 @@ async def test_the_first_bar_is_found_and_an_interrupted_search_goes_on(
     async with adapter(fxcm_server, fxcm_python, tmp_path, permit=permit) as desk:
         await desk.markets()
         with pytest.raises(RateLimited):
-            await desk.exchange.earliest_bar_ms("EUR/USD", M1)
+            await desk.exchange.first_bar("EUR/USD", M1)
         permit.deny = None
-        assert await desk.exchange.earliest_bar_ms("EUR/USD", M1) == M1.next_open(first_ms - 1)
+        first_ms = M1.next_open(first_ms - 1)
+        assert await desk.exchange.first_bar("EUR/USD", M1) == Beginning(first_ms, first_ms)
         asked = fxcm_server.count("history")
         assert len(permit.granted) == asked
         # Ten calls were not made a second time.
         permit.granted.clear()
-        await desk.exchange.earliest_bar_ms("EUR/USD", M1)
+        await desk.exchange.first_bar("EUR/USD", M1)
         assert len(permit.granted) == asked
+
+
+async def test_a_first_bar_that_nothing_confirms_is_searched_for_anew(
+    fxcm_server: FakeServer, fxcm_python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Empty answers at the end of the search: the next search does not remember them."""
+    first_ms = M1.next_open(NOON_MS - 40 * DAY - 1)
+    fxcm_server.change(first_ms=first_ms)
+    async with adapter(fxcm_server, fxcm_python, tmp_path) as desk:
+        await desk.markets()
+        found = Beginning(first_ms, first_ms)
+        assert await desk.exchange.first_bar("EUR/USD", M1) == found
+        count = fxcm_server.count("history")
+        fetch_bars, calls = desk.exchange.fetch_bars, itertools.count(1)
+
+        async def fetch(symbol: str, timeframe: Timeframe, since_ms: int, limit: int) -> Answer:
+            if next(calls) >= count:
+                return Answer(Question.of(timeframe, since_ms, limit), full=False)
+            return await fetch_bars(symbol, timeframe, since_ms, limit)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(desk.exchange, "fetch_bars", fetch)
+            with pytest.raises(ExchangeUnavailable, match="no second answer confirms"):
+                await desk.exchange.first_bar("EUR/USD", M1)
+        assert await desk.exchange.first_bar("EUR/USD", M1) == found
 
 
 async def test_too_many_requests_reach_the_permit_as_a_block(
@@ -184,6 +216,7 @@ async def test_the_first_long_bar_is_found(
     fxcm_server.change(first_ms=first_ms)
     async with adapter(fxcm_server, fxcm_python, tmp_path) as desk:
         await desk.markets()
-        assert await desk.exchange.earliest_bar_ms("EUR/USD", frame) == frame.next_open(first_ms)
+        first_ms = frame.next_open(first_ms)
+        assert await desk.exchange.first_bar("EUR/USD", frame) == Beginning(first_ms, first_ms)
         asked = [entry for entry in fxcm_server.journal if entry.what == "history"]
         assert all(entry.fields["to_ms"] <= NOON_MS + DAY for entry in asked)

@@ -58,6 +58,28 @@ async def test_lag_is_that_of_the_series_furthest_behind(
     assert hours["bars"] in (1, 2)
 
 
+async def test_silent_series_are_counted_beside_the_lag(database: Database, tmp_path: Path) -> None:
+    now_ms = await database.now_ms()
+    since = now_ms - now_ms % MINUTE - 30 * MINUTE
+    to_ms = since + 28 * MINUTE
+    silences = [[since, to_ms, 1, now_ms, now_ms, since, to_ms, now_ms, 0]]
+    cursor = Cursor(since_ms=since)
+    spec = JobSpec(
+        "binance", "ohlcv_incremental", "A/B", "1m", cursor=cursor, progress={"silences": silences}
+    )
+    await JobQueue(database).add(spec)
+    await ConnectorRegistry(database).ensure("binance", Limits(100, MINUTE))
+    async with serving(database, tmp_path) as client:
+        [item] = (await client.get(CENSUS)).body["items"]
+        status = (await client.get("/api/v1/status")).body
+        metrics = (await client.get("/metrics")).body
+    [lag] = item["lag"]
+    assert (lag["bars"] <= 1, lag["unconfirmed"]) == (True, 1)
+    assert status["connectors"][0]["lag"]["unconfirmed"] == 1
+    labels = '{exchange="binance",timeframe="1m"}'
+    assert f"collector_unconfirmed_series{labels} 1.0" in metrics
+
+
 async def test_the_fullest_window_comes_first(database: Database, tmp_path: Path) -> None:
     weight = Window("weight", 10, MINUTE)
     limits = Limits(100, MINUTE, windows=(weight,))

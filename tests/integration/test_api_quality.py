@@ -11,6 +11,7 @@ from collector.jobs.job import Cursor, JobSpec
 from collector.jobs.queue import JobQueue
 from collector.market.series import Series
 from collector.market.timeframe import Timeframe
+from collector.pipeline.evidence import Silence
 from collector.reports.check import Check
 from collector.reports.source_reports import SourceReports
 from collector.store.copies import Copies
@@ -135,6 +136,46 @@ async def test_missing_ranges_name_the_job_that_fetches_them(
     assert (body["ranges"], body["bars"], body["series"]) == (1, 100, 1)
     assert everything["items"][0]["symbol"] == "ETH/USDT", "the longest first"
     assert (everything["ranges"], everything["series"]) == (2, 2)
+
+
+async def test_unconfirmed_ranges_are_told_apart_with_the_time_of_the_next_question(
+    database: Database, root: Path
+) -> None:
+    await gone(database, "BTC/USDT", "ETH/USDT")
+    now_ms, hole = await database.now_ms(), span(MINUTES + 200, MINUTES + 300)
+    due_ms = now_ms + 60_000
+    heard = Silence(hole.from_ms, at(MINUTES + 230), 1, now_ms, now_ms, hole.from_ms, due_ms)
+    cursor = Cursor(since_ms=hole.from_ms, until_ms=hole.to_ms)
+    progress = {"silences": [heard.document()]}
+    gap = JobSpec("binance", "gap_backfill", "BTC/USDT", "1m", cursor=cursor, progress=progress)
+    await JobQueue(database).add(gap)
+    async with serving(database, root) as client:
+        body = (await client.get(GAPS, params={"search": "btc"})).body
+        [days] = (await client.get(DAYS, params={**RANGE, "search": "btc"})).body["items"]
+        reports = {
+            name: (await client.get(f"/api/v1/{name}", params={"search": "btc"})).body
+            for name in ("coverage", "reports/missing", "reports/validation")
+        }
+    pieces = [
+        (item["start"], item["end"], item["unconfirmed"], item["asked_again"])
+        for item in body["items"]
+    ]
+    assert pieces == [
+        (at(MINUTES + 230), at(MINUTES + 300), False, None),
+        (at(MINUTES + 200), at(MINUTES + 230), True, due_ms),
+    ]
+    assert {item["owner"]["type"] for item in body["items"]} == {"gap_backfill"}
+    assert (body["ranges"], body["bars"], body["unconfirmed"]) == (2, 70, 30)
+    assert (days["missing"], days["unconfirmed"]) == ([0, 70, 0], [0, 30, 0])
+    for report in reports.values():
+        [item] = report["items"]
+        assert item["unconfirmed"] == 30
+        assert item.get("missing", item.get("gaps_count")) == 70
+        assert item["gaps_pct"] == 70 / (3 * MINUTES)
+    summary = reports["reports/missing"]["summary"]
+    assert (summary["missing"], summary["unconfirmed"]) == (70, 30)
+    [told] = summary["unconfirmed_ranges"]
+    assert (told["ts_from"], told["bars"], told["asked_again"]) == (hole.from_ms, 30, due_ms)
 
 
 async def test_a_damaged_series_is_named_and_counts_as_unknown(

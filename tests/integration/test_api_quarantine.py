@@ -9,8 +9,8 @@ import pytest
 from api.roles import guarded_routes
 from api.routes import ROUTERS
 from collector.keys import Role
+from collector.market.answer import Rejected
 from collector.market.series import Series
-from collector.pipeline.normalize import Rejected
 from collector.store.store import Store
 from tests.support.bars import BTC, ETH, at
 

@@ -72,6 +72,7 @@ async def test_coverage_of_one_series(client: Client) -> None:
         "tail_missing": late,
         "longest_gap_bars": late,
         "lag_bars": late,
+        "unconfirmed": 0,
     }
     labels = {"exchange": "binance", "symbol": "BTC/USDT", "timeframe": "1m"}
     assert REGISTRY.get_sample_value("collector_gap_ratio", labels) == share

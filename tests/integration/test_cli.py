@@ -156,7 +156,7 @@ async def test_status_and_empty_states(cli: Cli) -> None:
     facts = json.loads(ended.out)
     assert (ended.code, [each["kind"] for each in facts["troubles"]]) == (1, ["no_worker"])
     assert facts["jobs"] == {"queued": 2 + DUTIES}
-    assert facts["connectors"][0]["lag"] == {"bars": 0, "timeframe": "1m"}
+    assert facts["connectors"][0]["lag"] == {"bars": 0, "timeframe": "1m", "unconfirmed": 0}
     assert facts["backfills"]["jobs"] == 1
     assert facts["workers"] == []
     in_words = await cli("status")

@@ -14,9 +14,11 @@ from prometheus_client import REGISTRY
 
 import datalayer
 from collector.clock import SystemClock
+from collector.jobs.gap_jobs import gap_jobs
 from collector.market.candles import CandleBatch
 from collector.market.interval import Interval
 from collector.market.series import Series
+from collector.pipeline.evidence import Silence
 from collector.simulated.faults.catalogue import parse_faults
 from tests.support.bars import at, flat, span
 from tests.support.datalayer_stage import BTC, DAYS, Stage
@@ -99,6 +101,35 @@ async def test_history_is_extended_and_mended(stage: Stage) -> None:
     refused = await stage.run("backfill --symbols BTCUSDT")
     assert refused.code == 3
     assert f"collector job resume {job.id}" in refused.err
+
+
+async def test_unconfirmed_slots_are_not_waited_for_and_are_counted(stage: Stage) -> None:
+    """A gap job has heard that forty minutes are empty, and asks again in an hour."""
+    await stage.run(f"backfill --symbols BTCUSDT --since {stage.day(1)} --json")
+    store, database = stage.collecting.store, stage.collecting.database
+    begin, covered = stage.first_ms + DAY, store.covered(BTC)
+    hole = Interval(begin + DAY, begin + DAY + 40 * MINUTE)
+    parts = [Interval(begin, hole.from_ms), Interval(hole.to_ms, covered[-1].to_ms)]
+    kept = [CandleBatch.from_arrow(store.rows(BTC, each.from_ms, each.to_ms)) for each in parts]
+    for path in stage.root.joinpath("data").rglob("*.parquet"):
+        path.unlink()
+    for batch, stretch in zip(kept, parts, strict=True):
+        stage.keep(batch, stretch)
+    now_ms = await database.now_ms()
+    due_ms = now_ms + 3_600_000
+    heard = Silence(hole.from_ms, hole.to_ms, 1, now_ms, now_ms, hole.from_ms, due_ms)
+    [spec] = gap_jobs(BTC, [hole], silences=[heard])
+    await stage.collecting.queue.add(spec)
+    line = f"backfill --symbols BTCUSDT --since {stage.day(1)}"
+    made = await stage.run(f"{line} --json")
+    [series] = made.facts["series"]
+    assert (series["missing"], series["unconfirmed"]) == (0, 40)
+    assert "40 slots are unconfirmed" in made.err
+    assert "40" in (await stage.run(line)).out
+    [job] = await stage.collecting.queue.find({"type": "gap_backfill"})
+    assert (job.next_run_at, job.document["stats"]["runs"]) == (due_ms, 0)
+    reported = await stage.run("missing-report --symbols BTCUSDT --tfs 1m,5m")
+    assert (reported.code, "unconfirmed, asked again at" in reported.out) == (0, True)
 
 
 async def test_what_was_asked_for_and_is_lost_is_told(stage: Stage) -> None:

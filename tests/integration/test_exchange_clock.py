@@ -22,7 +22,7 @@ from workers.exchange_clock import ExchangeClock
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from collector.exchanges.port import BarPage
+    from collector.market.answer import Answer
     from collector.mongo.client import Database
 
 AHEAD_MS = 30_000
@@ -105,7 +105,7 @@ def without_a_date(patch: pytest.MonkeyPatch) -> None:
     """Answers of a venue that does not report when it gave them."""
     dated = CcxtExchange.fetch_bars
 
-    async def undated(self: CcxtExchange, *asked: Any) -> BarPage:
+    async def undated(self: CcxtExchange, *asked: Any) -> Answer:
         return replace(await dated(self, *asked), server_ms=None)
 
     patch.setattr(CcxtExchange, "fetch_bars", undated)

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from collector.durations import DAY_MS, HOUR_MS, MINUTE_MS
 from collector.jobs.freezing import Freezing, Frozen
+from collector.jobs.gap_jobs import missing
 from collector.jobs.job import Cursor, JobSpec
 from collector.jobs.queue import JobQueue
+from collector.market.interval import Interval
 from collector.market.series import Series
-from collector.reports.expectations import expectations
+from collector.pipeline.evidence import LATEST_MS, Silence
+from collector.reports.expectations import expectations, expected_ranges
 from collector.reports.expected import LATE_MS, Expected
 
 if TYPE_CHECKING:
@@ -93,3 +97,131 @@ async def test_a_series_that_was_ended_ends_with_its_files(
     assert (await expected(database)).to_ms == NOW - 10**9
     await Freezing(database).freeze("binance", "BTC/USDT", reason, "gone")
     assert await expected(database) == Expected(None, None, is_listed=False)
+
+
+# Open silences
+
+
+def silence(from_ms: int, to_ms: int, first_at: int = NOW, due_ms: int = 0) -> Silence:
+    return Silence(from_ms, to_ms, 1, first_at, first_at, from_ms, due_ms)
+
+
+async def add_silences(
+    database: Database, kind: str, silences: list[Silence], tf: str = "1m", **fields: Any
+) -> Any:
+    cursor = Cursor(since_ms=NOW - DAY_MS, until_ms=NOW)
+    job = await add_job(database, kind, cursor, tf)
+    kept = {"progress.silences": [each.document() for each in silences], **fields}
+    await database.jobs.update_one({"_id": job.id}, [{"$set": kept}])
+    return job
+
+
+@pytest.mark.parametrize("kind", ["gap_backfill", "ohlcv_backfill"])
+async def test_open_silences_of_jobs_are_unconfirmed(database: Database, kind: str) -> None:
+    first = silence(NOW - 9 * HOUR_MS, NOW - 8 * HOUR_MS, due_ms=NOW + HOUR_MS)
+    second = silence(NOW - 5 * HOUR_MS, NOW - 4 * HOUR_MS)
+    await add_silences(database, kind, [first, second], next_run_at=NOW + MINUTE_MS)
+    found = await expected(database)
+    assert [each.interval for each in found.unconfirmed] == [first.interval, second.interval]
+    assert found.asked_again_ms(first.interval) == NOW + HOUR_MS
+    assert found.asked_again_ms(second.interval) == NOW + MINUTE_MS, "when its job runs"
+    assert found.asked_again_ms(Interval(1, 2)) is None
+
+
+async def test_the_silent_end_of_a_live_series_reaches_over_the_slots_too_young_to_tell(
+    database: Database,
+) -> None:
+    end = NOW - 3 * MINUTE_MS
+    silences = [silence(NOW - HOUR_MS, end - MINUTE_MS), silence(end - MINUTE_MS, end)]
+    await add_silences(database, "ohlcv_incremental", silences)
+    found = await expected(database)
+    frame = BTC.timeframe
+    assert found.unconfirmed_slots(frame) == (Interval(NOW - HOUR_MS, NOW),)
+
+
+async def test_a_silence_is_unconfirmed_for_three_days(database: Database) -> None:
+    young = silence(1, 2, first_at=NOW - LATEST_MS)
+    old, taken_back = silence(3, 4, first_at=NOW - LATEST_MS - 1), silence(5, 6, first_at=0)
+    await add_silences(database, "gap_backfill", [young, old, taken_back])
+    assert [each.interval for each in (await expected(database)).unconfirmed] == [young.interval]
+
+
+async def test_a_paused_job_does_not_ask_and_a_deleted_one_knows_nothing(
+    database: Database,
+) -> None:
+    heard = silence(NOW - HOUR_MS, NOW, due_ms=NOW + HOUR_MS)
+    job = await add_silences(database, "gap_backfill", [heard])
+    await JobQueue(database).pause(job.id)
+    found = await expected(database)
+    assert len(found.unconfirmed) == 1
+    assert found.asked_again_ms(heard.interval) is None
+    await JobQueue(database).delete(job.id)
+    assert (await expected(database)).unconfirmed == ()
+
+
+async def test_longer_bars_are_silent_with_the_shorter_ones(database: Database) -> None:
+    minutes, hours = silence(NOW - HOUR_MS, NOW), silence(NOW - 9 * HOUR_MS, NOW - 8 * HOUR_MS)
+    await add_silences(database, "gap_backfill", [minutes])
+    await add_silences(database, "gap_backfill", [hours], "1h")
+    found = {each.interval for each in (await expected(database, "1h")).unconfirmed}
+    assert found == {minutes.interval, hours.interval}
+    assert [each.interval for each in (await expected(database)).unconfirmed] == [minutes.interval]
+
+
+# Ranges that jobs have left behind them
+
+
+async def add_range(database: Database, *, begun_ms: int | None, reached_ms: int) -> None:
+    """A job for new bars, and a backfill that has begun where it is given."""
+    await add_job(database, "ohlcv_incremental", Cursor(since_ms=reached_ms, page=3))
+    if begun_ms is not None:
+        done = Cursor(since_ms=NOW, until_ms=NOW, page=7, done=True)
+        job = await add_job(database, "ohlcv_backfill", done)
+        begun = {"$set": {"progress": {"from_ms": begun_ms}}}
+        await database.jobs.update_one({"_id": job.id}, begun)
+
+
+async def test_a_range_reaches_from_the_first_bar_to_the_cursor_of_new_bars(
+    database: Database,
+) -> None:
+    reached = NOW + HOUR_MS
+    await add_range(database, begun_ms=NOW - DAY_MS + 1, reached_ms=reached + 1)
+    hours = Series.of("binance", "BTC/USDT", "1h")
+    found = await expected_ranges(database, [hours, BTC])
+    assert found == {BTC: Interval(NOW - DAY_MS + MINUTE_MS, reached)}, "on the grid"
+
+
+async def test_what_is_lost_at_head_and_tail_is_found(database: Database) -> None:
+    await add_range(database, begun_ms=NOW - DAY_MS, reached_ms=NOW)
+    whole = (await expected_ranges(database, [BTC]))[BTC]
+    left = [Interval(NOW - 9 * HOUR_MS, NOW - 2 * HOUR_MS)]
+    assert missing(left, (), whole) == (
+        Interval(NOW - DAY_MS, NOW - 9 * HOUR_MS),
+        Interval(NOW - 2 * HOUR_MS, NOW),
+    )
+    assert missing((), (), whole) == (whole,), "also when all files are gone"
+
+
+async def test_without_a_history_a_range_begins_where_new_bars_were_first_fetched(
+    database: Database,
+) -> None:
+    made_ms = await database.now_ms()
+    start = BTC.timeframe.ceil(made_ms)
+    await add_range(database, begun_ms=None, reached_ms=start)
+    assert await expected_ranges(database, [BTC]) == {}, "nothing was fetched since"
+    later = {"$set": {"cursor.since_ms": start + HOUR_MS}}
+    await database.jobs.update_one({"type": "ohlcv_incremental"}, later)
+    found = (await expected_ranges(database, [BTC]))[BTC]
+    assert start <= found.from_ms <= start + MINUTE_MS
+    assert found.to_ms == start + HOUR_MS
+
+
+async def test_a_backfill_that_has_not_begun_claims_nothing_yet(database: Database) -> None:
+    await add_job(database, "ohlcv_backfill", Cursor(since_ms=NOW - DAY_MS, until_ms=NOW))
+    assert await expected_ranges(database, [BTC]) == {}
+
+
+async def test_nothing_is_fetched_of_a_market_that_is_gone(database: Database) -> None:
+    await add_range(database, begun_ms=NOW - DAY_MS, reached_ms=NOW)
+    await add_market(database, active=False, delisted_at=NOW)
+    assert await expected_ranges(database, [BTC]) == {}

@@ -10,9 +10,9 @@ import pytest
 from collector.exchanges.port import Ticker
 from collector.jobs.job import JobSpec
 from collector.jobs.queue import JobQueue
+from collector.market.answer import Rejected
 from collector.market.trade import Trade
 from collector.markets.tickers import TickerBoard
-from collector.pipeline.normalize import Rejected
 from collector.store.store import Store
 from collector.store.trades import append_trades
 from tests.support.bars import BTC, T0, bars, span

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.clock import ManualClock
-from collector.exchanges.ccxt.trade_questions import TradeQuestions
-from collector.exchanges.ccxt.trade_windows import SHORTEST_MS
+from collector.exchanges.ccxt.trade_questions import SHORTEST_MS, TradeQuestions
 from collector.exchanges.ccxt.trades import LIVE_EDGE_MS, TradesAnswer
 from collector.exchanges.quirks.gate import GATE
 from collector.market.trade import Trade

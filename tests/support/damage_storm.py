@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from collector.clock import ManualClock
+from collector.market.answer import Rejected
 from collector.market.interval import Interval, subtract
 from collector.market.trade import Trade
-from collector.pipeline.normalize import Rejected
 from collector.store import compaction, derived, part, segment, snapshot, trade_day
 from collector.store.copies import DEFAULT_TIMEFRAMES, Copies
 from collector.store.page import Page

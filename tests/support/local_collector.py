@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from collector.clock import SystemClock
@@ -13,11 +13,11 @@ from collector.connectors.limiter import Limiter
 from collector.connectors.registry import ConnectorRegistry
 from collector.jobs.job import Cursor, Job, JobSpec
 from collector.jobs.queue import JobQueue
-from collector.jobs.settlement import ASKED_LATER
 from collector.jobs.states import State
 from collector.market.candles import CandleBatch
 from collector.market.interval import Interval
 from collector.market.series import Series
+from collector.pipeline.evidence import Silence
 from collector.simulated.listing import listings
 from collector.simulated.server import SimulatedExchange
 from collector.store.store import Store
@@ -166,16 +166,26 @@ async def gap_jobs_at_rest(c: Collecting) -> list[Job]:
     return at_last
 
 
-async def asked_again_after(c: Collecting, job: Job, ms: int) -> None:
-    """Runs a job that waits, as if its silences had been reported that much earlier."""
-    told = (await c.queue.get(job.id)).document["progress"]["silences"]
-    earlier = [[from_ms, to_ms, first_ms - ms] for from_ms, to_ms, first_ms in told]
+async def heard_earlier(c: Collecting, job: Job, ms: int) -> None:
+    """As if the silences of the job's last run had been heard that much earlier."""
+    progress = (await c.queue.get(job.id)).document["progress"]
+    earlier = []
+    for each in (Silence(*numbers) for numbers in progress["silences"]):
+        due_ms = max(1, each.due_ms - ms) if each.due_ms else 0
+        first_at = max(1, each.first_at - ms)
+        past = replace(each, first_at=first_at, last_at=max(1, each.last_at - ms), due_ms=due_ms)
+        earlier.append(past.document())
     await c.database.jobs.update_one({"_id": job.id}, {"$set": {"progress.silences": earlier}})
+
+
+async def asked_again_after(c: Collecting, job: Job, ms: int) -> None:
+    """Runs a job that waits, as if its silences had been heard that much earlier."""
+    await heard_earlier(c, job, ms)
     await c.queue.run(job.id)
 
 
 def _is_at_rest(job: Job) -> bool:
-    return job.document["waiting_for"] == ASKED_LATER or job.state is State.SUCCESS
+    return job.state in (State.IDLE, State.SUCCESS)
 
 
 async def no_more_gap_jobs(c: Collecting) -> None:

@@ -1,8 +1,9 @@
 """Answers gone wrong, in a venue's format: each ends as an error, in quarantine, or as the truth.
 
-What a worker makes of each is looked at, after its own second question: which bars it would store,
-which rows it would put in quarantine and which slots it would cover. A bar that the venue never
-sent, and a slot called empty that has a bar, are the two things that must not happen.
+What a worker makes of each is looked at, after all its questions, each of which gets the same
+answer: which bars it would store, which rows it would put in quarantine and which slots it would
+settle as empty. A bar that the venue never sent, and a slot called empty that has a bar, are the
+two things that must not happen.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +20,17 @@ import numpy as np
 from collector.clock import ManualClock
 from collector.errors import NeedsOperator, RetryLater
 from collector.exchanges.quirks.lookup import WRITTEN_DOWN
+from collector.market.answer import Question
 from collector.market.series import Series
 from collector.mongo.server_clock import ServerClock
 from tests.support.answer_mutations import MUTATIONS, Mutated, Page, rows_path
 from tests.support.ccxt_venue import FIRST_BAR_MS, MINUTE, opened, says
-from tests.support.dialects.dialect import bar_at, dated
+from tests.support.dialects.dialect import Dialect, bar_at, dated
 from workers.exchange_clock import ExchangeClock
-from workers.handlers.asking import ask
+from workers.handlers.asking import Inquiry, request
 
 if TYPE_CHECKING:
-    from tests.support.dialects import Dialect
-    from workers.handlers.bars import BarsAnswer
+    from collector.pipeline.evidence import Verdict
 
 STEP = MINUTE.ms
 BARS = 12
@@ -63,23 +65,27 @@ async def ends_of(dialect: Dialect, count: int) -> Counter[str]:
             quirks=desk.exchange.quirks,
         )
         series = Series.of(dialect.exchange_id, dialect.symbol, "1m")
+        question = Question.of(MINUTE, FIRST_BAR_MS, BARS)
+        run: Any = SimpleNamespace(progress={})
         for mutated in answers(dialect, count):
             desk.venue.always = says(
                 mutated.status, text=mutated.text, headers={**dated(NOW_MS), **_TYPE}
             )
+            inquiry = Inquiry(run, venue, series, fetch=partial(request, venue, series))
+            known = inquiry.known(question.interval)
             try:
-                answer = await ask(venue, series, FIRST_BAR_MS, BARS)
+                verdict, _ = await inquiry.ask(question, known)
             except (RetryLater, NeedsOperator) as error:
                 ends[type(error).__name__] += 1
                 continue
-            assert_true(answer, dialect, mutated)
-            ends["rejected" if answer.prepared.rejected else "the truth"] += 1
+            assert_true(verdict, dialect, mutated)
+            ends["rejected" if verdict.refused else "the truth"] += 1
         desk.assert_one_token_a_request()
     return ends
 
 
-def assert_true(answer: BarsAnswer, dialect: Dialect, mutated: Mutated) -> None:
-    batch = answer.prepared.batch
+def assert_true(verdict: Verdict, dialect: Dialect, mutated: Mutated) -> None:
+    batch = verdict.bars
     stored = {int(ts): at for at, ts in enumerate(batch.ts)}
     for ts, at in stored.items():
         assert ts in opens(), mutated
@@ -90,5 +96,4 @@ def assert_true(answer: BarsAnswer, dialect: Dialect, mutated: Mutated) -> None:
         turnover = t if WRITTEN_DOWN[dialect.exchange_id].turnover else np.nan
         assert np.isnan(batch.t[at]) or batch.t[at] == turnover, mutated
     for ts in opens():
-        settled = any(each.from_ms <= ts < each.to_ms for each in answer.covered)
-        assert ts in stored or not settled, mutated
+        assert not any(each.from_ms <= ts < each.to_ms for each in verdict.empty), mutated

@@ -43,27 +43,12 @@ def test_a_row_that_is_not_plain_is_kept_as_it_was_sent_in_its_place(odd: Any) -
 
 
 @pytest.mark.parametrize("time", [None, math.nan, "soon", -1, T0 + 0.5, 1e300])
-def test_a_row_without_a_time_is_last_and_is_in_every_page(time: Any) -> None:
+def test_a_row_without_a_time_is_last(time: Any) -> None:
     lost = (time, *bar(0)[1:])
     rows = BarRows.of([lost, bar(1), bar(0)])
     assert list(rows)[:2] == [bar(0), bar(1)]
     assert rows.odd == (lost,)
     assert rows.times.tolist() == [T0, T0 + MINUTE]
-    assert list(rows.page(T0 + MINUTE, 5)) == [bar(1), lost]
-    assert list(rows.where(lambda ts: ts < T0)) == [lost]
-
-
-@pytest.mark.parametrize("odd", [[], [(T0 + 3 * MINUTE, None, 1, 1, 1, 1, None)]])
-def test_a_page_is_the_first_rows_from_a_moment_on(odd: list[Any]) -> None:
-    sent = [bar(0), bar(1), bar(2), *odd, bar(4)]
-    rows = BarRows.of(sent)
-    assert list(rows.page(T0, 9)) == sent
-    assert list(rows.page(T0 + 1, 3)) == sent[1:4]
-
-
-def test_of_one_time_the_rows_of_a_later_answer_stand_behind() -> None:
-    both = BarRows.concat([BarRows.of([bar(0), bar(1)]), BarRows.of([bar(0, 20.0)])])
-    assert list(both) == [bar(0), bar(0, 20.0), bar(1)]
 
 
 def test_no_rows() -> None:
@@ -71,4 +56,3 @@ def test_no_rows() -> None:
     assert rows == ()
     assert not rows
     assert not len(rows.times)
-    assert not rows.page(T0, 5)

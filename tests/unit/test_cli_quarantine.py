@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector.cli.main import run
-from collector.pipeline.normalize import Rejected
+from collector.market.answer import Rejected
 from collector.store.store import Store
 from tests.support.bars import BTC, at
 

@@ -90,6 +90,11 @@ def test_status_tells_budget_jobs_history_workers_and_lag() -> None:
     assert "75.0%" in one_line(shown_status(FULL, []), 10.0)
 
 
+def test_silent_series_are_told_beside_the_lag() -> None:
+    silent = replace(FULL, lags={"binance": Lag(0, "1m", unconfirmed=2)})
+    assert "0 bars of 1m, 2 unconfirmed" in drawn(silent)
+
+
 def test_empty_states_are_words() -> None:
     empty = Census(NOW, [], {}, {}, HistoryProgress(), [])
     shown = drawn(empty)
@@ -102,7 +107,7 @@ def test_facts_are_plain_json() -> None:
     facts = facts_of(shown_status(FULL, []))
     assert facts["jobs"] == {"running": 1, "queued": 2, "failed": 1}
     assert facts["connectors"][0]["usage"][0]["used"] == 5
-    assert facts["connectors"][0]["lag"] == {"bars": 3, "timeframe": "1m"}
+    assert facts["connectors"][0]["lag"] == {"bars": 3, "timeframe": "1m", "unconfirmed": 0}
     [worker] = facts["workers"]
     assert (worker["id"], worker["host"], worker["pid"]) == ("w1", "here", 7)
     assert "limiter" not in facts["connectors"][0]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from collector.exchanges.ccxt.trade_digits import written_digits
+from collector.exchanges.ccxt.trades import written_digits
 from collector.history.pair import Pair
 from collector.history.sources import BadEvent, ExchangeTrades, PostedEvents
 from collector.market.trade import Trade

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from workers.handlers.in_flight import FEWEST, MOST, RequestSlots
+from workers.handlers.fill import FEWEST, MOST, RequestSlots
 
 
 class Budget:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.exchanges.ccxt.number_table import number_table
+from collector.exchanges.ccxt.unread import number_table
 
 CELLS = st.one_of(
     st.integers(-(2**63), 2**63).map(str),

@@ -11,6 +11,7 @@ from prometheus_client import REGISTRY
 
 from collector.market.interval import Interval
 from collector.market.series import Series
+from collector.pipeline.evidence import Silence
 from collector.reports import windows as windows_module
 from collector.reports.coverage import coverage
 from collector.reports.expected import LATE_MS, Expected
@@ -144,6 +145,54 @@ def test_a_bar_that_lacks_minutes_is_there_and_partial(store: Store) -> None:
     found = coverage(store, FIVE, AS_STORED)
     assert (found.expected, found.present, found.partial) == (20, 19, 1)
     assert (found.no_trade, found.missing) == (0, 1)
+
+
+def silence(first: int, end: int, due: int = 500) -> Silence:
+    return Silence(at(first), at(end), 1, at(end), at(end), at(first), at(due) if due else 0)
+
+
+@pytest.mark.parametrize("length", [7, windows_module.BARS_PER_WINDOW])
+def test_what_is_missing_inside_an_open_silence_is_unconfirmed(
+    store: Store, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    """A silence before all bars, two in the hole, and one at the end, where bars are settled."""
+    monkeypatch.setattr(windows_module, "BARS_PER_WINDOW", length)
+    holed(store)
+    silences = (silence(-4, -2), silence(20, 21), silence(19, 23, due=400), silence(90, 102))
+    found = coverage(store, BTC, Expected(at(-7), at(103), unconfirmed=silences))
+    whole = (found.present, found.no_trade, found.missing, found.unconfirmed)
+    assert (whole, sum(whole)) == ((94, 1, 8, 7), found.expected)
+    assert (found.head_missing, found.tail_missing, found.lag_bars) == (5, 1, 1)
+    assert found.worst == (span(-7, -4), span(-2, 0), span(23, 25), span(102, 103))
+    assert found.longest_gap_bars == 3
+    assert found.gaps_pct == 8 / 110
+    ranges = [(each.span, each.asked_again_ms) for each in found.unconfirmed_ranges]
+    assert ranges == [(span(20, 23), at(400)), (span(-4, -2), at(500)), (span(100, 102), at(500))]
+
+
+def test_unconfirmed_slots_do_not_break_the_rule_on_gaps(store: Store) -> None:
+    holed(store)
+    found = coverage(store, BTC, Expected(None, None, unconfirmed=(silence(20, 25, due=0),)))
+    assert (found.missing, found.unconfirmed, found.gaps_pct, found.worst) == (0, 5, 0.0, ())
+    [only] = found.unconfirmed_ranges
+    assert only.asked_again_ms is None
+    assert within_limit(found)
+    labels = {"exchange": "binance", "symbol": "BTC/USDT", "timeframe": "1m"}
+    assert REGISTRY.get_sample_value("collector_gap_ratio", labels) == 0.0
+
+
+def test_a_longer_bar_is_unconfirmed_when_all_of_it_is_silent(store: Store) -> None:
+    keep(store, flat(0, 20), 0, 20)
+    keep(store, flat(40, 10), 40, 50)
+    silences = (silence(20, 33), silence(33, 38))
+    found = coverage(store, FIVE, Expected(None, None, unconfirmed=silences))
+    assert (found.expected, found.present, found.missing, found.unconfirmed) == (10, 6, 1, 3)
+    assert found.worst == (span(35, 40),)
+
+
+def test_a_series_without_a_bar_may_be_unconfirmed(store: Store) -> None:
+    found = coverage(store, BTC, Expected(at(0), at(50), unconfirmed=(silence(0, 40),)))
+    assert (found.expected, found.missing, found.unconfirmed) == (50, 10, 40)
 
 
 def test_nothing_stored_is_nothing_expected(store: Store) -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as parquet
 import pytest
 
+from collector.cli.actions.reports import unconfirmed_words
+from collector.pipeline.evidence import Silence
 from collector.reports.coverage import coverage
 from collector.reports.expected import Expected
 from collector.reports.missing import MissingReport
@@ -53,6 +55,7 @@ def test_csv_has_the_specified_columns_first(report: MissingReport) -> None:
         "head_missing",
         "tail_missing",
         "lag_bars",
+        "unconfirmed",
     ]
     slots = 200 + DAY
     assert (first["symbol"], first["tf"], first["exchange"]) == ("BTC/USDT", "1m", "binance")
@@ -69,6 +72,36 @@ def test_losses_at_both_ends_are_told(tmp_path: Path) -> None:
     assert (row["ts_from"], row["ts_to"], row["expected"]) == (at(0), at(100), 100)
     assert (row["head_missing"], row["no_trade"], row["tail_missing"]) == (5, 5, 10)
     assert (row["gaps_count"], row["gaps_pct"], row["lag_bars"]) == (15, 0.15, 10)
+
+
+def test_unconfirmed_ranges_are_told_apart_and_with_their_time(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for first, count in ((0, 20), (50, 50)):
+        stretch = span(first, first + count)
+        store.append_page(BTC, flat(first, count), stretch, fence=1, known_at=1_000)
+    heard = Silence(at(20), at(49), 1, at(100), at(100), at(20), at(200))
+    expected = Expected(None, None, unconfirmed=(heard,))
+    report = MissingReport([coverage(store, BTC, expected)])
+    [row] = report.rows()
+    assert (row["gaps_count"], row["unconfirmed"], row["gaps_pct"]) == (1, 29, 0.01)
+    summary = report.summary()
+    assert (summary["missing"], summary["unconfirmed"]) == (1, 29)
+    assert [each["bars"] for each in summary["worst"]] == [1]
+    assert summary["unconfirmed_ranges"] == [
+        {
+            "exchange": "binance",
+            "symbol": "BTC/USDT",
+            "tf": "1m",
+            "ts_from": at(20),
+            "ts_to": at(49),
+            "bars": 29,
+            "asked_again": at(200),
+        }
+    ]
+    assert unconfirmed_words(summary["unconfirmed_ranges"][0]) == (
+        "binance BTC/USDT 1m: 29 bars from 2024-01-01 00:20:00 on are unconfirmed, "
+        "asked again at 2024-01-01 03:20:00"
+    )
 
 
 def test_parquet_holds_the_same_rows(report: MissingReport) -> None:

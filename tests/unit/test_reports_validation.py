@@ -92,6 +92,7 @@ def test_validate_json_has_the_agreed_form(store: Store) -> None:
         "head_missing",
         "tail_missing",
         "lag_bars",
+        "unconfirmed",
     ]
     for check in series["checks"].values():
         assert check == {"ok": True, "count": 0, "examples": []}

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import orjson
 import pytest
 
+from collector.market.answer import Rejected
 from collector.market.candles import CandleBatch
 from collector.market.series import Series
 from collector.metrics import BARS_WRITTEN
-from collector.pipeline.normalize import Rejected
 from collector.store.coverage import Covered, SeriesCursor
 from collector.store.page import Page
 from collector.store.refused_rows import Which, refused_rows

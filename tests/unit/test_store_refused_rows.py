@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from collector.market.answer import Rejected
 from collector.market.series import Series
-from collector.pipeline.normalize import Rejected
 from collector.store.refused_rows import Place, Which, refused_rows
 from tests.support.bars import BTC, ETH, at
 

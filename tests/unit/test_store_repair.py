@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from collector.clock import ManualClock
+from collector.market.answer import Rejected
 from collector.market.interval import Interval
 from collector.market.timeframe import Timeframe
 from collector.market.trade import Trade
-from collector.pipeline.normalize import Rejected
 from collector.store import compaction as compactions
 from collector.store import derived, part, segment, snapshot, trade_day
 from collector.store.copies import DEFAULT_TIMEFRAMES, Copies

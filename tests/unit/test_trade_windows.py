@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collector.errors import ExchangeUnavailable
-from collector.exchanges.ccxt.trade_windows import FIRST_MS, MOST_PAGES, TradeWindow, TradeWindows
+from collector.exchanges.ccxt.trade_questions import FIRST_MS, MOST_PAGES, TradeWindow, TradeWindows
 from collector.exchanges.port import TradePage
 from collector.market.trade import Trade
 

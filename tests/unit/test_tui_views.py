@@ -100,6 +100,17 @@ def test_lag_counts_closed_bars_that_are_not_stored() -> None:
     assert (row["exchange"], row["tf"], row["bars behind"]) == ("simulated", "1m", "5")
 
 
+@pytest.mark.parametrize(("first_ago", "words"), [(3_600_000, "unconfirmed"), (10**9, "60")])
+def test_a_silent_series_is_unconfirmed_for_three_days(first_ago: int, words: str) -> None:
+    since, to = NOW_MS - 60 * 60_000, NOW_MS - 3 * 60_000
+    heard = [since, to, 1, NOW_MS - first_ago, NOW_MS, since, NOW_MS]
+    silent = job("1", cursor={"since_ms": since}, progress={"silences": [heard]})
+    sheet = BY_KEY["4"].view(with_event(fleet(), "job", silent))
+    for title in ("", "Series behind"):
+        [row] = grid_of(sheet, title)
+        assert row["bars behind"] == words
+
+
 def test_a_market_that_is_closed_has_no_lag() -> None:
     sunday_noon = 1_764_504_000_000
     asleep = job(

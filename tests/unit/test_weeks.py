@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from collector.market.answer import sort_rows
 from collector.market.candles import CandleBatch
 from collector.market.interval import Interval
 from collector.market.series import Series
 from collector.market.timeframe import Timeframe
-from collector.pipeline.prepare import prepare
 from collector.reader import CandleReader
 from collector.store.copies import Copies
 from collector.store.store import Store
@@ -33,12 +33,12 @@ def test_weeks_of_another_day_are_refused(exchange_id: str, opens: int) -> None:
     week = Series.of(exchange_id, "BTC/USDT", "1w").timeframe
     rows = [(opens + n * WEEK.ms, 1.0, 2.0, 1.0, 2.0, 3.0, 4.0) for n in range(3)]
     asked = Interval(opens, opens + 3 * WEEK.ms)
-    ready = prepare(rows, timeframe=week, asked=asked, server_ms=opens + 4 * WEEK.ms)
+    bars, refused = sort_rows(rows, week, asked, opens + 4 * WEEK.ms)
     if opens == OPENS[exchange_id]:
-        assert ready.batch.ts.tolist() == [row[0] for row in rows]
-        assert ready.covered == (asked,)
+        assert bars.ts.tolist() == [row[0] for row in rows]
+        assert not refused
     else:
-        assert {each.reason for each in ready.rejected} == {"misaligned"}
+        assert {each.reason for each in refused} == {"misaligned"}
 
 
 @pytest.mark.parametrize("exchange_id", OPENS)

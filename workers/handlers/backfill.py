@@ -6,19 +6,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from collector.errors import BadRequest
-from collector.jobs.silences import SAME_AGAIN_MS
+from collector.jobs.unconfirmed import progress_with_silences
 from collector.market.interval import Interval
+from collector.pipeline.evidence import SOONEST_MS
 from collector.store.port import Corrupt
-from workers.handlers.bars import series_of
+from workers.handlers.asking import series_of, with_missed
 from workers.handlers.fill import Fill
 from workers.handlers.merging import merged
-from workers.handlers.missed import with_missed
 from workers.handlers.registry import Done, Later, Outcome
 from workers.handlers.sparing import note_damage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
+    from collector.exchanges.first_bar import Beginning
     from collector.market.series import Series
     from workers.handlers.gap_scan import GapScan
     from workers.job_run import JobRun
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 class Backfill:
     """From the earliest bar to where the incremental job took over, then done for good.
 
-    Slots that the venue reported as empty, and refused bars, may be left: they are missing, and the
-    scan at the end gives them to gap jobs.
+    Open silences and refused bars may be left: they are missing, and the scan at the end gives them
+    to gap jobs, which know what was heard and ask again when it is time.
     """
 
     venues: Venues
@@ -42,13 +43,13 @@ class Backfill:
         if run.cursor.until_ms is None:
             raise BadRequest("a backfill needs cursor.until_ms, the moment where it ends")
         if run.cursor.page == 0:
-            first_ms = await _first_bar(run, venue, series)
-            if first_ms is None and not _was_none_before(run, venue):
+            beginning = await _beginning(run, venue, series)
+            if beginning is None and not _was_none_before(run, venue):
                 return _asked_again(run, venue)
-            await _begin(run, first_ms)
+            await _begin(run, beginning)
         begun_ms = int(run.progress.get("from_ms", run.cursor.since_ms))
         fill = Fill(run, venue, series)
-        await fill.to_the_end()
+        await fill.run()
         if fill.unserved:
             await run.commit(run.cursor, progress=with_missed(run, series, fill.unserved))
         # The history is whole: let any tool read it as one plain file.
@@ -59,43 +60,52 @@ class Backfill:
         except Corrupt as error:
             note_damage(series, error)
         await self.gaps.scan(
-            run, [series], any_age=True, whole=_whole(run, begun_ms) if listed else None
+            run,
+            [series],
+            any_age=True,
+            whole=_whole(run, begun_ms) if listed else None,
+            silences=fill.inquiry.silences,
         )
-        return Done(cursor=replace(run.cursor, done=True))
+        progress = progress_with_silences(run.progress, ())
+        return Done(cursor=replace(run.cursor, done=True), progress=progress)
 
 
-async def _first_bar(run: JobRun, venue: Venue, series: Series) -> int | None:
-    """When the history begins; None when the venue has none."""
+async def _beginning(run: JobRun, venue: Venue, series: Series) -> Beginning | None:
+    """Where the history begins; None when the venue has none."""
 
-    def search() -> Awaitable[int | None]:
-        return venue.exchange.earliest_bar_ms(series.symbol, series.timeframe)
+    def search() -> Awaitable[Beginning | None]:
+        return venue.exchange.first_bar(series.symbol, series.timeframe)
 
-    first = await run.tried(search)
+    found = await run.tried(search)
     # Some venues answer empty when they are busy: an empty history is requested twice.
-    return await run.tried(search) if first is None else first
+    return await run.tried(search) if found is None else found
 
 
 def _was_none_before(run: JobRun, venue: Venue) -> bool:
     """Whether an earlier run also found no history."""
     none_ms = run.progress.get("none_ms")
-    return none_ms is not None and venue.server_clock.now_ms() - none_ms >= SAME_AGAIN_MS
+    return none_ms is not None and venue.server_clock.now_ms() - none_ms >= SOONEST_MS
 
 
 def _asked_again(run: JobRun, venue: Venue) -> Later:
     none_ms = run.progress.get("none_ms") or venue.server_clock.now_ms()
-    return Later(SAME_AGAIN_MS, run.cursor, {**run.progress, "none_ms": none_ms})
+    return Later(SOONEST_MS, run.cursor, {**run.progress, "none_ms": none_ms})
 
 
-async def _begin(run: JobRun, first_ms: int | None) -> None:
+async def _begin(run: JobRun, beginning: Beginning | None) -> None:
     """Moves the cursor to the first bar there is.
 
-    `ahead` and `missed` are there when the job began later before, and are still true.
+    `progress.from_ms` is where bars are expected: earlier than the first bar when answers about it
+    contradict each other. `ahead` and `missed` are there when the job began later before, and are
+    still true.
     """
-    until = run.cursor.until_ms or 0
-    since = until if first_ms is None else max(first_ms, run.cursor.since_ms)
-    begun = replace(run.cursor, since_ms=min(since, until), page=1)
+    until, since = run.cursor.until_ms or 0, run.cursor.since_ms
+    first_ms, from_ms = until, until
+    if beginning is not None:
+        first_ms, from_ms = max(beginning.first_ms, since), max(beginning.from_ms, since)
+    begun = replace(run.cursor, since_ms=min(first_ms, until), page=1)
     kept = {name: run.progress[name] for name in ("ahead", "missed") if run.progress.get(name)}
-    from_ms = min([begun.since_ms, *(start for start, _ in kept.get("ahead", ()))])
+    from_ms = min([from_ms, until, *(start for start, _ in kept.get("ahead", ()))])
     await run.commit(begun, progress={**kept, "from_ms": from_ms, "until_ms": until})
 
 

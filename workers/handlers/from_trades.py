@@ -12,13 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from collector.errors import BadRequest, RetryLater
+from collector.market.answer import sort_rows
 from collector.market.interval import Interval
 from collector.pipeline.from_trades import rows_of
-from collector.pipeline.prepare import prepare
 from collector.store.port import Corrupt
-from workers.handlers.bars import series_of
+from workers.handlers.asking import progress_with, series_of
 from workers.handlers.merging import merged
-from workers.handlers.missed import progress_with
 from workers.handlers.registry import Done, Outcome
 from workers.handlers.sparing import note_damage
 
@@ -147,27 +146,24 @@ class _Stretch:
         if end_ms <= cursor.since_ms:
             return
         inside = [trade for trade in self._trades if cursor.since_ms <= trade.ts < end_ms]
-        prepared = prepare(
-            rows_of(inside, series.timeframe),
-            timeframe=series.timeframe,
-            asked=Interval(cursor.since_ms, end_ms),
-            server_ms=self._reached_ms,
-        )
+        asked = Interval(cursor.since_ms, end_ms)
+        rows = rows_of(inside, series.timeframe)
+        bars, refused = sort_rows(rows, series.timeframe, asked, end_ms)
         await asyncio.to_thread(
             self._venue.store.append_page,
             series,
-            prepared.batch,
-            prepared.covered,
+            bars,
+            asked,
             fence=self._run.fence,
             known_at=self._venue.server_clock.now_ms(),
-            rejected=prepared.rejected,
+            rejected=refused,
             source=f"{series.exchange_id}:trades",
         )
-        last_ts = int(prepared.batch.ts[-1]) if len(prepared.batch) else 0
+        last_ts = int(bars.ts[-1]) if len(bars) else 0
         moved = replace(
             cursor,
             since_ms=end_ms,
             last_ts=max(cursor.last_ts, last_ts),
             page=cursor.page + self._pages,
         )
-        await self._run.commit(moved, pages=self._pages, bars=len(prepared.batch))
+        await self._run.commit(moved, pages=self._pages, bars=len(bars))

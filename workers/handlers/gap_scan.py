@@ -16,6 +16,7 @@ from collector.jobs.fetching import owned
 from collector.jobs.gap_jobs import gap_jobs, missing
 from collector.jobs.params import GapScanParams
 from collector.operations import connected_jobs
+from collector.reports.expectations import expected_ranges
 from workers.handlers.registry import Again, Outcome
 from workers.handlers.sparing import Sparing
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collector.market.interval import Interval
     from collector.market.series import Series
     from collector.mongo.client import Database
+    from collector.pipeline.evidence import Silence
     from collector.store.store import Store
     from workers.job_run import JobRun
 
@@ -57,16 +59,19 @@ class GapScan:
         *,
         any_age: bool = False,
         whole: Interval | None = None,
+        silences: Sequence[Silence] = (),
     ) -> None:
         """Makes the jobs that are missing for the missing slots of these series.
 
-        `whole` is what was to be fetched of them, and is looked at from end to end.
+        `whole` is what was to be fetched of them, and is looked at from end to end; else what their
+        jobs have left behind them. `silences` were heard there: their jobs wait until they are due.
         """
         young_ms = self.database.server_clock.now_ms() - self.recovery_days * DAY_MS
         after_ms = 0 if any_age else young_ms
         sparing = Sparing()
         for start in range(0, len(series), SERIES_AT_ONCE):
             some = series[start : start + SERIES_AT_ONCE]
+            ranges = {} if whole else await expected_ranges(self.database, some)
             stretches = await owned(self.database, run.job.exchange_id, some)
             await asyncio.to_thread(self.store.list_parts, run.job.exchange_id)
             for each in some:
@@ -74,15 +79,22 @@ class GapScan:
                 taken = stretches.get((each.symbol, each.timeframe.name), ())
                 with sparing.over(each):
                     await self._mend(
-                        await asyncio.to_thread(self._wanted, each, taken, after_ms, whole)
+                        await asyncio.to_thread(
+                            self._wanted, each, taken, after_ms, whole or ranges.get(each), silences
+                        )
                     )
         sparing.finish()
 
     def _wanted(
-        self, series: Series, taken: Sequence[Interval], after_ms: int, whole: Interval | None
+        self,
+        series: Series,
+        taken: Sequence[Interval],
+        after_ms: int,
+        whole: Interval | None,
+        silences: Sequence[Silence],
     ) -> tuple[JobSpec, ...]:
         holes = missing(self.store.covered(series, listed=True), taken, whole)
-        return gap_jobs(series, holes, after_ms=after_ms)
+        return gap_jobs(series, holes, after_ms=after_ms, silences=silences)
 
     async def _mend(self, specs: Sequence[JobSpec]) -> None:
         for job, made in await connected_jobs.add(self.database, specs):

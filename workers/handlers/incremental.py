@@ -2,40 +2,50 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from collector.errors import NotServed
-from collector.jobs import silences
+from collector.jobs.gap_jobs import gap_jobs
 from collector.jobs.published import published_ms
-from collector.jobs.silences import LIVE_AGAIN_MS, LONG_AGAIN_MS
-from collector.market.interval import Interval
-from collector.pipeline.proof import LONG_SLOTS, is_long
+from collector.jobs.unconfirmed import progress_with_silences
+from collector.market.answer import Question
+from collector.market.interval import Interval, clipped, unbroken, union
+from collector.operations import connected_jobs
+from collector.pipeline.evidence import REVISABLE_MS, cut, weigh_usual
 from collector.publication.closed_bars import ClosedBars
-from workers.handlers.asking import ask
-from workers.handlers.bars import keep, series_of
-from workers.handlers.missed import with_missed
+from workers.handlers.asking import ALWAYS, Inquiry, request, series_of, with_missed
 from workers.handlers.registry import Again, Outcome
-from workers.handlers.trading import Trading
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from bson import ObjectId
 
     from collector.jobs.job import Cursor
+    from collector.market.answer import Answer
     from collector.market.candles import CandleBatch
     from collector.market.series import Series
+    from collector.pipeline.evidence import Activity, Silence, Verdict
     from collector.publication.publisher import RedisPublisher
-    from workers.handlers.bars import BarsAnswer
     from workers.job_run import JobRun
     from workers.venues import Venue, Venues
 
 
 LOOK_BACK_BARS = 3
+REMEMBERED_BARS = 8
+MOST_ANSWERS = 3
+"""A poll asks at most twice more; what is still open then waits until it is due."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Recent:
+    """What this process knows of the end of a series, as its last run left it."""
+
+    fence: int
+    bars: CandleBatch
+    empty: tuple[Interval, ...]
+    activity: Activity
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,98 +53,96 @@ class Incremental:
     """Requests from the cursor on, page after page when it is behind, until nothing is new.
 
     Every request but the first goes back a few bars: exchanges correct a bar shortly after its
-    close. Unchanged bars are not written again, if this process wrote them in the run before. When
-    another worker had the job since, what it wrote is not known here.
-
-    An empty answer is accepted when an earlier run received the same. When a market that trades has
-    been silent for hours, nothing more is accepted until it trades again, or for days: then the
-    whole silence is requested once more. What the venue no longer serves is left missing: the
-    cursor continues from the oldest bar there is.
+    close. When the end of the series is an open silence, requests begin at the last bar, so that
+    the first answer after an outage has all its bars. The cursor stays before a silence at the edge
+    of now. One that has an end is handed to a gap job, and so is the older part of one that is
+    longer than a page. What the venue no longer serves is left missing: the cursor continues from
+    the oldest bar there is.
     """
 
     venues: Venues
-    latest: dict[ObjectId, tuple[int, CandleBatch]] = field(default_factory=dict)
-    """The newest bars of each job as they were last received, and the fence of that run."""
-    usual: dict[ObjectId, tuple[int, float]] = field(default_factory=dict)
-    """Rows a slot of markets that fell silent, with their last bar."""
+    recent: dict[ObjectId, _Recent] = field(default_factory=dict)
     publisher: RedisPublisher | None = None
     """Gets every bar that is new, when bars are published."""
 
     async def __call__(self, run: JobRun) -> Outcome:
         series = series_of(run.job)
         venue = await run.tried(lambda: self.venues.of(series))
+        inquiry = Inquiry(run, venue, series)
         while True:
             cursor = run.cursor
-            closed = series.timeframe.count(cursor.since_ms, venue.clock.now_ms())
-            if closed < 1:
+            if series.timeframe.count(cursor.since_ms, venue.clock.now_ms()) < 1:
                 return Again()
-            back = LOOK_BACK_BARS if cursor.page else 0
-            # One more than has closed: the venue's running bar shows that it is up to date.
-            limit = min(back + closed + 1, venue.quirks.default_page)
+            question = _question(cursor, inquiry.silences, series, venue)
             try:
-                answer = await _asked(run, venue, series, back, limit)
+                verdict, answers = await self._judged(run, venue, inquiry, question)
             except NotServed as older:
                 await _skip(run, series, older)
                 continue
-            holds = await self._holds(run, venue, series)
-            if holds and answer.last_ts > cursor.last_ts:
-                await self._look_back(run, venue, series)
-            answer, progress = (answer, None) if holds else _listened(run, venue, answer)
-            await self._keep(run, venue, answer)
-            moved = replace(
-                cursor,
-                since_ms=max(cursor.since_ms, answer.to_ms),
-                last_ts=max(cursor.last_ts, answer.last_ts),
-                page=cursor.page + 1,
-            )
-            await self._publish(run, venue, answer, moved.since_ms)
-            caught_up = limit < venue.quirks.default_page or answer.to_ms <= cursor.since_ms
-            if caught_up:
+            await inquiry.keep(verdict, answers)
+            self._remember(run, inquiry, verdict, answers)
+            moved = _moved(cursor, verdict, series, answers[-1].ended_ms)
+            since_ms = await _hand_over(venue, series, inquiry, moved.since_ms)
+            moved = replace(moved, since_ms=since_ms)
+            await self._publish(run, venue, series, verdict, since_ms)
+            progress = progress_with_silences(run.progress, inquiry.silences)
+            is_behind = question.limit >= inquiry.page and moved.since_ms > cursor.since_ms
+            if not is_behind:
                 # The finish writes the cursor too: one statement for the usual run.
-                run.count(moved, pages=1, bars=answer.bars)
+                run.count(moved, pages=1, bars=len(verdict.bars))
                 return Again(cursor=moved, progress=progress)
-            await run.commit(moved, pages=1, bars=answer.bars, progress=progress)
+            await run.commit(moved, pages=1, bars=len(verdict.bars), progress=progress)
 
-    async def _holds(self, run: JobRun, venue: Venue, series: Series) -> bool:
-        """Whether the silence after the last bar is too long to be accepted as it goes."""
-        cursor = run.cursor
-        slots = series.timeframe.count(cursor.last_ts, cursor.since_ms) - 1
-        days = venue.clock.now_ms() - cursor.last_ts >= LONG_AGAIN_MS
-        if not cursor.last_ts or slots < LONG_SLOTS or days:
-            self.usual.pop(run.job.id, None)
-            return False
-        last_ts, usual = self.usual.get(run.job.id, (None, 0.0))
-        if last_ts != cursor.last_ts:
-            usual = (await asyncio.to_thread(Trading.of, venue.store, series)).rows_a_slot
-            self.usual[run.job.id] = cursor.last_ts, usual
-        return is_long(slots, usual)
+    async def _judged(
+        self, run: JobRun, venue: Venue, inquiry: Inquiry, question: Question
+    ) -> tuple[Verdict, Sequence[Answer]]:
+        """The verdict on a poll. The store is read only for an answer that is not a usual one."""
+        recent = self.recent.get(run.job.id)
+        if recent is not None and recent.fence not in (run.fence, run.fence - 1):
+            recent = None
+        window = Interval(question.from_ms, max(question.to_ms, question.from_ms + 1))
+        known = inquiry.known(window)
+        if recent is not None:
+            inquiry.activity = recent.activity
+            known = inquiry.known(window, recent.bars, recent.empty)
+            known = replace(known, newest_ms=run.cursor.last_ts)
+        first = await run.tried(lambda: request(venue, inquiry.series, question))
+        usual = weigh_usual(known, first)
+        if usual is not None:
+            # Where stored bars are not known, only young ones are revised by one answer.
+            young_ms = min(run.cursor.since_ms, first.ended_ms - REVISABLE_MS)
+            is_new = (usual.bars.ts >= young_ms) | (recent is not None)
+            return replace(usual, bars=usual.bars.only(is_new)), [first]
+        if recent is None:
+            await inquiry.begin(window)
+            known = await inquiry.read_known(window)
+        return await inquiry.ask(question, known, first=first, most=MOST_ANSWERS)
 
-    async def _look_back(self, run: JobRun, venue: Venue, series: Series) -> None:
-        """The market trades again: what was accepted of its silence is requested once more."""
-        silent = series.timeframe.count(run.cursor.last_ts, run.cursor.since_ms)
-        limit = min(silent, venue.quirks.default_page)
-        with suppress(NotServed):
-            answer = await _asked(run, venue, series, silent, limit)
-            await run.tried(partial(keep, venue, answer, fence=run.fence), begun=True)
+    def _remember(
+        self, run: JobRun, inquiry: Inquiry, verdict: Verdict, answers: Sequence[Answer]
+    ) -> None:
+        before = self.recent.get(run.job.id)
+        earlier = () if before is None else before.empty
+        bars = answers[-1].bars
+        inside = bars.ts < min(answers[-1].question.to_ms, answers[-1].ended_ms)
+        bars = bars.only(inside).take(slice(-REMEMBERED_BARS, None))
+        if not len(bars) and before is not None:
+            bars = before.bars
+        from_ms = int(bars.ts[0]) if len(bars) else run.cursor.since_ms
+        empty = clipped(union([*earlier, *verdict.empty]), Interval(from_ms, ALWAYS.to_ms))
+        self.recent[run.job.id] = _Recent(run.fence, bars, empty, inquiry.activity)
 
-    async def _keep(self, run: JobRun, venue: Venue, answer: BarsAnswer) -> None:
-        """Makes durable what is new in the answer."""
-        fence, known = self.latest.get(run.job.id, (None, None))
-        ours = known is not None and fence in (run.fence, run.fence - 1)
-        fresh = answer.without(known) if known is not None and ours else answer
-        await run.tried(partial(keep, venue, fresh, fence=run.fence), begun=True)
-        newest = answer.prepared.batch.take(slice(-LOOK_BACK_BARS, None))
-        self.latest[run.job.id] = run.fence, newest
-
-    async def _publish(self, run: JobRun, venue: Venue, answer: BarsAnswer, until_ms: int) -> None:
+    async def _publish(
+        self, run: JobRun, venue: Venue, series: Series, verdict: Verdict, until_ms: int
+    ) -> None:
         """Hands over the bars behind the cursor. They are in the lake, so this must not fail."""
         if self.publisher is None:
             return
-        from_ms, batch = run.cursor.since_ms, answer.prepared.batch
+        from_ms, batch = run.cursor.since_ms, verdict.bars
         new = batch.take((batch.ts >= from_ms) & (batch.ts < until_ms))
         await self.publisher.publish_closed(
             ClosedBars(
-                answer.series,
+                series,
                 run.job.id,
                 run.fence,
                 from_ms,
@@ -146,11 +154,56 @@ class Incremental:
         )
 
 
-async def _asked(run: JobRun, venue: Venue, series: Series, back: int, limit: int) -> BarsAnswer:
-    """The bars from `back` bars before the cursor on."""
-    accepted_ms = run.cursor.since_ms
-    since_ms = series.timeframe.shift(accepted_ms, -back) if back else accepted_ms
-    return await run.tried(lambda: ask(venue, series, since_ms, limit, accepted_ms=accepted_ms))
+def _question(
+    cursor: Cursor, silences: Sequence[Silence], series: Series, venue: Venue
+) -> Question:
+    """From some bars before the cursor on, or from the last bar when a silence follows it."""
+    frame, page, now_ms = series.timeframe, venue.quirks.default_page, venue.clock.now_ms()
+    from_ms = frame.shift(cursor.since_ms, -LOOK_BACK_BARS) if cursor.page else cursor.since_ms
+    if silences:
+        from_ms = min(from_ms, cursor.last_ts) if cursor.last_ts else from_ms
+        # The newest page: what lies before it is asked about when it is due.
+        from_ms = max(from_ms, frame.shift(now_ms, 2 - page))
+    # One more than has closed: the venue's running bar shows that it is up to date.
+    limit = min(frame.count(frame.floor(from_ms), now_ms) + 1, page)
+    return Question.of(frame, from_ms, limit)
+
+
+def _moved(cursor: Cursor, verdict: Verdict, series: Series, ended_ms: int) -> Cursor:
+    """The cursor behind everything that is settled, and behind refused bars.
+
+    The slot of a refused bar stays missing, for a gap job to own; it must not block this job.
+    """
+    frame, ts = series.timeframe, verdict.bars.ts
+    refused = [frame.end(frame.floor(each.ts)) for each in verdict.refused if each.ts is not None]
+    ends = [each.to_ms for each in (*unbroken(ts, frame), *verdict.empty)]
+    return replace(
+        cursor,
+        since_ms=max([cursor.since_ms, *ends, *(ms for ms in refused if ms <= ended_ms)]),
+        last_ts=max(cursor.last_ts, int(ts[-1]) if len(ts) else 0),
+        page=cursor.page + 1,
+    )
+
+
+async def _hand_over(venue: Venue, series: Series, inquiry: Inquiry, until_ms: int) -> int:
+    """Gives the silences before the cursor, and what has become doubtful, to gap jobs.
+
+    Of a silence at the edge of now the older half is handed over when it fills a page. Returns
+    where the cursor is after that.
+    """
+    await inquiry.make_doubt_jobs()
+    frame = series.timeframe
+    if not inquiry.silences:
+        return until_ms
+    reach_ms = max(each.to_ms for each in inquiry.silences)
+    if frame.count(until_ms, reach_ms) >= inquiry.page - LOOK_BACK_BARS:
+        until_ms = frame.shift(reach_ms, -(inquiry.page // 2))
+    closed = cut(inquiry.silences, [Interval(until_ms, ALWAYS.to_ms)])
+    if closed:
+        holes = union(silence.interval for silence in closed)
+        await connected_jobs.add(venue.database, gap_jobs(series, holes, silences=closed))
+        inquiry.silences = cut(inquiry.silences, [Interval(0, max(1, until_ms))])
+    return until_ms
 
 
 async def _skip(run: JobRun, series: Series, older: NotServed) -> None:
@@ -158,29 +211,4 @@ async def _skip(run: JobRun, series: Series, older: NotServed) -> None:
     cursor, frame = run.cursor, series.timeframe
     from_ms = max(frame.next_open(cursor.since_ms), frame.next_open(older.from_ms - 1))
     progress = with_missed(run, series, [Interval(cursor.since_ms, from_ms)])
-    await run.commit(_at(cursor, from_ms), progress=progress)
-
-
-def _at(cursor: Cursor, since_ms: int) -> Cursor:
-    """There, with nothing to look back to."""
-    return replace(cursor, since_ms=since_ms, page=0)
-
-
-def _listened(
-    run: JobRun, venue: Venue, answer: BarsAnswer
-) -> tuple[BarsAnswer, Mapping[str, Any] | None]:
-    """The answer with the silences it confirms, and the job's progress with the others.
-
-    The progress is None when there is nothing to change in it.
-    """
-    now_ms, cursor = venue.server_clock.now_ms(), run.cursor
-    earlier = silences.from_progress(run.progress.get("silences"))
-    quiet = [each for each in answer.quiet if each.to_ms > cursor.since_ms]
-    merged = silences.merged(earlier, quiet, now_ms)
-    believed = silences.believed(merged, now_ms, LIVE_AGAIN_MS)
-    answer = answer.also_covering(believed)
-    still = silences.merged(merged, answer.quiet, now_ms)
-    kept = silences.to_progress(still)
-    if kept == (run.progress.get("silences") or []):
-        return answer, None
-    return answer, {**run.progress, "silences": kept}
+    await run.commit(replace(cursor, since_ms=from_ms, page=0), progress=progress)

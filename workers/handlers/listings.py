@@ -1,4 +1,4 @@
-"""What happens to jobs and series when their market leaves, returns or changes its name.
+"""`markets_refresh`: what the exchange lists today, and what became of the rest.
 
 A market that left is frozen: its jobs stop, what the exchange still serves is fetched once more,
 and the calendar ends with the last bar. When it returns, the time between is covered as empty,
@@ -12,23 +12,22 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from collector import logs
-from collector.errors import BadRequest, RetryLater
+from collector.errors import BadRequest, ExchangeUnavailable, NeedsOperator, RetryLater
 from collector.jobs import types
 from collector.jobs.freezing import Frozen
 from collector.jobs.job import Cursor, JobSpec
 from collector.jobs.states import State, Status
 from collector.market.candles import CandleBatch
-from collector.market.interval import Interval
+from collector.market.interval import Interval, unbroken
 from collector.market.series import Series
 from collector.markets.changes import Kind
 from collector.operations import connected_jobs
 from collector.store.port import Corrupt
-from workers.handlers.asking import ask
-from workers.handlers.bars import keep, series_of
+from workers.handlers.asking import Inquiry, series_of
+from workers.handlers.registry import Again, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -153,17 +152,20 @@ def _require_at_rest(jobs: Iterable[Job]) -> None:
 
 
 async def _asked(run: JobRun, venue: Venue, series: Series, since_ms: int, until_ms: int) -> int:
-    """Requests the whole range; returns how far the answers cover it."""
-    step = series.timeframe.ms
+    """Asks about the whole range; returns how far the answers speak about it."""
+    frame, inquiry = series.timeframe, Inquiry(run, venue, series)
+    await inquiry.begin(Interval(since_ms, max(until_ms, since_ms + 1)))
     while since_ms < until_ms:
-        # From a bar before it: where that one comes, the silence behind it is the venue's word.
-        limit = min(venue.quirks.default_page, 1 - (-(until_ms - since_ms) // step))
-        answer = await run.tried(partial(ask, venue, series, since_ms - step, limit))
-        answer = answer.within(Interval(since_ms, max(since_ms + step, answer.to_ms)))
-        await run.tried(partial(keep, venue, answer, fence=run.fence), begun=True)
-        if answer.to_ms <= since_ms:
+        end_ms = min(
+            frame.shift(since_ms, inquiry.page // 2), max(frame.ceil(until_ms), since_ms + 1)
+        )
+        verdict = await inquiry.about(Interval(since_ms, end_ms))
+        spoken = [*unbroken(verdict.bars.ts, frame), *verdict.empty]
+        spoken += [each.interval for each in verdict.silences]
+        reached_ms = max([each.to_ms for each in spoken], default=since_ms)
+        if reached_ms <= since_ms:
             break
-        since_ms = answer.to_ms
+        since_ms = reached_ms
     return since_ms
 
 
@@ -208,3 +210,28 @@ def _log_change(kind: Kind, market: Document, **more: Any) -> None:
     """One line each; a market whose jobs had to be touched is worth a warning."""
     log = _log.warning if more.get("jobs") else _log.info
     log(f"market_{kind}", exchange=market["exchange_id"], symbol=market["symbol"], **more)
+
+
+@dataclass(frozen=True, slots=True)
+class MarketsRefresh:
+    """Requests every market, stores the answer in the book, and processes the changes in it.
+
+    The job's `progress` shows the changes of its last run that had any.
+    """
+
+    venues: Venues
+    listings: Listings
+
+    async def __call__(self, run: JobRun) -> Outcome:
+        run.check()
+        venue = await self.venues.get(run.job.exchange_id)
+        if venue.clock.is_due:
+            # Not every exchange reports its time, and none has to.
+            with suppress(NeedsOperator, ExchangeUnavailable):
+                await venue.clock.measure(venue.exchange)
+        await run.tried(lambda: self.venues.refresh(venue))
+        changes = await self.listings.heed(run, venue)
+        if changes:
+            at_ms = venue.server_clock.now_ms()
+            await run.commit(run.cursor, progress={"at_ms": at_ms, **changes})
+        return Again()

@@ -11,7 +11,7 @@ from collector.history.refusal import Refused
 from collector.history.sources import ExchangeTrades
 from collector.jobs.params import TradesParams
 from collector.store.trades import append_trades
-from workers.handlers.missed import progress_with
+from workers.handlers.asking import progress_with
 from workers.handlers.registry import Again, Outcome
 
 if TYPE_CHECKING:

@@ -1,5 +1,8 @@
 """`verify_source`: random bars of every series, compared with what the exchange serves today.
 
+Its answers are evidence like any other (collector/pipeline/evidence.py): a difference is asked
+about again, and what two answers agree on is stored. A bar that should be removed is reported.
+
 Two hundred bars of a long series are two hundred requests, more than many a budget has at once. So
 the random seed of the choice is stored, and a run that is out of tokens stops between two requests;
 the next one, on any worker, continues there.
@@ -9,27 +12,28 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from collector import logs
 from collector.errors import BadRequest, NotServed
 from collector.jobs.job import Cursor
 from collector.jobs.schedule import Once
+from collector.market.bar_rows import rows_of
+from collector.market.candles import CandleBatch
 from collector.market.interval import Interval
 from collector.market.timeframe import Timeframe
 from collector.reports.check import Check
 from collector.reports.source_check import Sample, neighbours
 from collector.store.port import Corrupt
-from workers.handlers.asking import ask
-from workers.handlers.bars import keep
+from workers.handlers.asking import Inquiry
 from workers.handlers.registry import Again, Done, Outcome
 from workers.handlers.sparing import note_damage
 from workers.handlers.upkeep import collected
 
 if TYPE_CHECKING:
-    from collector.market.candles import CandleBatch
+    import pyarrow as pa
+
     from collector.market.series import Series
     from collector.reports.source_reports import SourceReports
     from collector.store.store import Store
@@ -41,34 +45,14 @@ _log = logs.get("workers.verify_source")
 
 @dataclass(slots=True)
 class Comparison:
-    """One series under comparison, as the job's `progress` keeps it between runs."""
+    """One series under comparison, as the job's `progress.comparing` keeps it between runs."""
 
+    series: list[str]
     seed: int
     from_ms: int
     to_ms: int
     compared: int = 0
     check: Check = field(default_factory=Check)
-
-    @classmethod
-    def from_document(cls, document: dict[str, Any]) -> Comparison:
-        return cls(
-            seed=document["seed"],
-            from_ms=document["from_ms"],
-            to_ms=document["to_ms"],
-            compared=document["compared"],
-            check=Check(document["count"], list(document["examples"])),
-        )
-
-    def document(self, series: Series) -> dict[str, Any]:
-        return {
-            "series": _name(series),
-            "seed": self.seed,
-            "from_ms": self.from_ms,
-            "to_ms": self.to_ms,
-            "compared": self.compared,
-            "count": self.check.count,
-            "examples": self.check.examples,
-        }
 
     def sample(self, series: Series, size: int) -> Sample:
         span = Interval(self.from_ms, self.to_ms)
@@ -77,7 +61,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class VerifySource:
-    """Goes over the series in a fixed order. A bar that differs is stored as the newer one."""
+    """Goes over the series in a fixed order."""
 
     venues: Venues
     store: Store
@@ -119,16 +103,18 @@ class VerifySource:
         """The comparison that an earlier run left, or a new one; None for a series without bars."""
         left = run.progress.get("comparing")
         if left is not None and left["series"] == _name(series):
-            return Comparison.from_document(left)
+            return Comparison(**{**left, "check": Check(**left["check"])})
         span = await asyncio.to_thread(self.store.span, series)
         if span is None:
             return None
-        return Comparison(random.getrandbits(32), span.from_ms, span.to_ms)
+        return Comparison(_name(series), random.getrandbits(32), span.from_ms, span.to_ms)
 
     async def _compare(
         self, run: JobRun, venue: Venue, series: Series, comparison: Comparison
     ) -> None:
         sample, frame = comparison.sample(series, self.samples), series.timeframe
+        inquiry = Inquiry(run, venue, series)
+        await inquiry.begin(Interval(comparison.from_ms, comparison.to_ms))
         for near in neighbours(sample.wanted, frame.ms):
             if near[0] < run.cursor.since_ms:
                 continue
@@ -137,30 +123,26 @@ class VerifySource:
             sample.add(stored)
             held = sample.held(near)
             if held:
-                await self._ask(run, venue, series, comparison, sample, held)
+                await _compare_with(inquiry, comparison, sample, held, stored)
             moved = replace(run.cursor, since_ms=end_ms, page=run.cursor.page + 1)
-            progress = {**run.progress, "comparing": comparison.document(series)}
+            progress = {**run.progress, "comparing": asdict(comparison)}
             await run.commit(moved, pages=1, progress=progress)
 
-    async def _ask(
-        self,
-        run: JobRun,
-        venue: Venue,
-        series: Series,
-        comparison: Comparison,
-        sample: Sample,
-        times: list[int],
-    ) -> None:
-        limit = series.timeframe.count(times[0], times[-1]) + 1
-        try:
-            answer = await run.tried(lambda: ask(venue, series, times[0], limit))
-        except NotServed:
-            return  # The exchange keeps only its newest bars: these cannot be compared.
-        before = comparison.check.count
-        sample.judge(comparison.check, times, _rows(answer.prepared.batch))
-        comparison.compared += len(times)
-        if comparison.check.count > before:
-            await run.tried(partial(keep, venue, answer, fence=run.fence), begun=True)
+
+async def _compare_with(
+    inquiry: Inquiry, comparison: Comparison, sample: Sample, times: list[int], stored: pa.Table
+) -> None:
+    """Asks about some slots. What the rule makes of the answers is compared with what is stored."""
+    try:
+        verdict = await inquiry.about(Interval(times[0], inquiry.frame.end(times[-1])))
+    except NotServed:
+        return  # The exchange keeps only its newest bars: these cannot be compared.
+    await inquiry.make_doubt_jobs()
+    gone = set(verdict.removed)
+    bars = CandleBatch.from_arrow(stored)
+    kept = [row for row in rows_of(bars.take(~bars.filler)) if row[0] not in gone]
+    sample.judge(comparison.check, times, [*kept, *rows_of(verdict.bars)])
+    comparison.compared += len(times)
 
 
 def _name(series: Series) -> list[str]:
@@ -184,11 +166,6 @@ def _counted(run: JobRun, comparison: Comparison | None) -> dict[str, int]:
         "compared": before["compared"] + comparison.compared,
         "different": before["different"] + comparison.check.count,
     }
-
-
-def _rows(batch: CandleBatch) -> list[tuple[float, ...]]:
-    columns = (batch.ts, batch.o, batch.h, batch.l, batch.c, batch.v)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def _warn(series: Series, comparison: Comparison) -> None:

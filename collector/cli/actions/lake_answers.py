@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 
 from collector import logs
+from collector.cli.actions.reports import unconfirmed_words
 from collector.cli.failures import UsageMistake
 from collector.cli.moments import shown_moment
 from collector.cli.output import Output, table
@@ -100,7 +101,10 @@ def write(out: Path, content: bytes) -> None:
 
 
 def _validation_table(report: ValidationReport) -> RenderableType:
-    headings = ("symbol", "tf", "expected", "no_trade", "missing", "longest", "lag", "checks")
+    headings = (
+        *("symbol", "tf", "expected", "no_trade", "missing", "longest", "lag"),
+        *("checks", "unconfirmed"),
+    )
     rows = [
         (
             each.series.symbol,
@@ -111,10 +115,11 @@ def _validation_table(report: ValidationReport) -> RenderableType:
             f"{each.coverage.longest_gap_bars:,}",
             f"{each.coverage.lag_bars:,}",
             _check_words(each),
+            f"{each.coverage.unconfirmed:,}",
         )
         for each in report.series
     ]
-    return table(headings, rows, right="expected no_trade missing longest lag")
+    return table(headings, rows, right="expected no_trade missing longest lag unconfirmed")
 
 
 def _check_words(report: SeriesReport) -> str:
@@ -136,17 +141,21 @@ def _missing_words(report: MissingReport) -> list[RenderableType]:
             f"{each.gaps_pct:.4%}",
             f"{each.longest_gap_bars:,}",
             f"{each.lag_bars:,}",
+            f"{each.unconfirmed:,}",
         )
         for each in report.series
     ]
     headings = (
         *("symbol", "tf", "from", "expected", "no_trade", "missing"),
-        *("head", "tail", "share", "longest", "lag"),
+        *("head", "tail", "share", "longest", "lag", "unconfirmed"),
     )
-    right = "expected no_trade missing head tail share longest lag"
+    right = "expected no_trade missing head tail share longest lag unconfirmed"
     parts: list[RenderableType] = [table(headings, rows, right=right)]
     if report.problems():
         parts += ["", _problem_table(report), "", *report.summary()["recommendations"]]
+    unconfirmed = report.unconfirmed_ranges(_SHOWN_PROBLEMS)
+    if unconfirmed:
+        parts += ["", *map(unconfirmed_words, unconfirmed)]
     return parts
 
 

@@ -14,7 +14,7 @@ from collector.market.near import did_you_mean
 from collector.operations.series_reports import SeriesFilter, check_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from collector.cli.verb import Asked
     from collector.fleet.interface import Shown
@@ -36,7 +36,7 @@ def filter_of(
 async def coverage(asked: Asked, wanted: SeriesFilter) -> Output:
     facts = await _report(asked, "coverage", wanted)
     headings = ("symbol", "exchange", "tf", "first (UTC)", "last (UTC)", "present", "no_trade")
-    more = ("missing", "share", "lag")
+    more = ("missing", "share", "lag", "unconfirmed")
     rows = [
         (
             each["symbol"],
@@ -47,17 +47,27 @@ async def coverage(asked: Asked, wanted: SeriesFilter) -> Output:
             *(f"{each[name]:,}" for name in ("present", "no_trade", "missing")),
             f"{each['gaps_pct']:.4%}",
             f"{each['lag_bars']:,}",
+            f"{each['unconfirmed']:,}",
         )
         for each in facts["items"]
     ]
-    right = "present no_trade missing share lag"
+    right = "present no_trade missing share lag unconfirmed"
     shown = table((*headings, *more), rows, right=right) if rows else NOTHING
     return Output(facts, shown, _more(asked, facts))
 
 
 async def missing(asked: Asked, wanted: SeriesFilter) -> Output:
     facts = await _report(asked, "missing", wanted)
-    headings = ("symbol", "exchange", "tf", "expected", "missing", "share", "longest")
+    headings = (
+        "symbol",
+        "exchange",
+        "tf",
+        "expected",
+        "missing",
+        "share",
+        "longest",
+        "unconfirmed",
+    )
     rows = [
         (
             each["symbol"],
@@ -67,6 +77,7 @@ async def missing(asked: Asked, wanted: SeriesFilter) -> Output:
             f"{each['gaps_count']:,}",
             f"{each['gaps_pct']:.4%}",
             f"{each['longest_gap_bars']:,}",
+            f"{each['unconfirmed']:,}",
         )
         for each in facts["items"]
     ]
@@ -76,7 +87,9 @@ async def missing(asked: Asked, wanted: SeriesFilter) -> Output:
         f"{shown_moment(each['ts_from'])} on"
         for each in summary["worst"]
     ]
-    counted = table(headings, rows, right="expected missing share longest") if rows else NOTHING
+    worst += map(unconfirmed_words, summary["unconfirmed_ranges"])
+    right = "expected missing share longest unconfirmed"
+    counted = table(headings, rows, right=right) if rows else NOTHING
     over = summary["over_limit"]
     failures = [GapsExceeded(f"more is missing than allowed: {', '.join(over)}")] if over else []
     shown = Group(counted, "", *worst, *summary["recommendations"])
@@ -85,7 +98,7 @@ async def missing(asked: Asked, wanted: SeriesFilter) -> Output:
 
 async def validation(asked: Asked, wanted: SeriesFilter) -> Output:
     facts = await _report(asked, "validation", wanted)
-    headings = ("symbol", "exchange", "tf", "rows", "missing", "checks that fail")
+    headings = ("symbol", "exchange", "tf", "rows", "missing", "checks that fail", "unconfirmed")
     rows = [
         (
             each["symbol"],
@@ -94,14 +107,25 @@ async def validation(asked: Asked, wanted: SeriesFilter) -> Output:
             f"{each['rows']:,}",
             f"{each['missing']:,}",
             ", ".join(name for name, check in each["checks"].items() if not check["ok"]),
+            f"{each['unconfirmed']:,}",
         )
         for each in facts["items"]
     ]
-    shown: Any = table(headings, rows, right="rows missing") if rows else NOTHING
+    shown: Any = table(headings, rows, right="rows missing unconfirmed") if rows else NOTHING
     failed = facts["summary"]["failed_checks"]
     words = ", ".join(f"{name} ({count})" for name, count in failed.items())
     failures = [DataInvalid(f"checks fail: {words}")] if failed else []
     return Output(facts, shown, _more(asked, facts), failures)
+
+
+def unconfirmed_words(each: Mapping[str, Any]) -> str:
+    """A range that was reported as empty, and when it is asked about again."""
+    again = each["asked_again"]
+    when = "its job is paused" if again is None else f"asked again at {shown_moment(again)}"
+    return (
+        f"{each['exchange']} {each['symbol']} {each['tf']}: {each['bars']:,} bars from "
+        f"{shown_moment(each['ts_from'])} on are unconfirmed, {when}"
+    )
 
 
 async def _report(asked: Asked, name: str, wanted: SeriesFilter) -> Shown:

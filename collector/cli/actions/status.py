@@ -104,8 +104,14 @@ def _row(connector: Shown, now_ms: int) -> tuple[object, ...]:
         counts.get("paused", 0),
         counts.get("failed", 0),
         counts.get("success", 0),
-        f"{lag['bars']:,} bars of {lag['timeframe']}" if lag else None,
+        lag_words(lag) if lag else None,
     )
+
+
+def lag_words(lag: Shown) -> str:
+    """How far the series furthest behind is, and how many are unconfirmed instead."""
+    words = f"{lag['bars']:,} bars of {lag['timeframe']}"
+    return f"{words}, {lag['unconfirmed']:,} unconfirmed" if lag["unconfirmed"] else words
 
 
 def one_line(found: Shown, speed: float) -> str:

@@ -3,7 +3,8 @@
 ccxt turns an answer it does not understand into `[]`, and some venues report errors with a status
 of 200 and an empty list. So an answer counts as empty only when the list is where rows are in a
 normal answer (the very object that ccxt picked, or the place named by the venue's quirks), and when
-nothing beside it reports an error.
+nothing beside it reports an error. ccxt may pick the whole answer, or an object for its columns, so
+what it picked must also be a page: a list without rows, or columns without cells.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from collector.exchanges.ccxt.visit import Visit
 
@@ -25,12 +26,15 @@ _MESSAGES = frozenset(
     | {"mc", "reason", "detail", "details"}
 )
 _RESULTS = frozenset({"result", "data"})
-_FINE = frozenset(
+_NO_DATA = frozenset({"no_data", "nodata"})
+_FINE = _NO_DATA | frozenset(
     {"", "0", "200", "200000", "ok", "true", "success", "successful", "operation successful"}
-    | {"no_data", "nodata"}
 )
 _WORDS = _CODES | _FLAGS | _MESSAGES | {_STATUS}
+_TRADING_VIEW_STATUS = "s"
 _BAD_TRADING_VIEW = "error"
+_FEWEST_COLUMNS = 5
+"""A time and four prices: an object with fewer lists is no page by columns."""
 
 
 @dataclass(slots=True)
@@ -53,7 +57,10 @@ class EmptyAnswers:
         """
         place = self.lists.get(endpoint)
         stands = place is not None and at(json, place) == []
-        stands = stands or _holds(json, (visit.raw_rows, visit.raw_columns))
+        picked = [visit.raw_rows, visit.raw_columns]
+        if visit.wants_bars:  # Trades may be there: ccxt drops those before the requested time.
+            picked = [each for each in picked if _has_no_bars(each)]
+        stands = stands or _holds(json, picked)
         if not stands and not (anywhere and _holds_empty(json)):
             return False
         return not (isinstance(json, dict) and self._complains(endpoint, json))
@@ -74,7 +81,16 @@ def at(json: Any, path: tuple[str, ...]) -> Any:
     return json
 
 
-def _holds(json: Any, picked: tuple[Any, ...], depth: int = 0) -> bool:
+def _has_no_bars(picked: Any) -> bool:
+    """Whether what ccxt took for a page is one, by rows or by columns, and holds no bar."""
+    if not isinstance(picked, dict):
+        return isinstance(picked, list) and not picked
+    columns = [value for value in picked.values() if isinstance(value, list)]
+    reports = {_text(picked.get(name)) for name in (_TRADING_VIEW_STATUS, _STATUS)}
+    return not any(columns) and (len(columns) >= _FEWEST_COLUMNS or bool(reports & _NO_DATA))
+
+
+def _holds(json: Any, picked: Sequence[Any], depth: int = 0) -> bool:
     """Whether what ccxt picked is a part of the answer, and not its own default."""
     if isinstance(json, (list, dict)) and any(json is each for each in picked):
         return True
@@ -102,7 +118,7 @@ def _remarks(json: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, "it has a list of them"
         elif name in _RESULTS and value is None:
             yield name, "null"
-        elif name == "s" and value == _BAD_TRADING_VIEW:
+        elif name == _TRADING_VIEW_STATUS and value == _BAD_TRADING_VIEW:
             yield name, _BAD_TRADING_VIEW
 
 

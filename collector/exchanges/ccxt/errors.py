@@ -14,6 +14,7 @@ import re
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
+from traceback import walk_tb
 from typing import TYPE_CHECKING
 
 from ccxt.base import errors as ccxt
@@ -47,6 +48,8 @@ _OUR_MISTAKE = (
     ccxt.OperationRejected,
     ccxt.ContractUnavailable,
 )
+_FAILED_ON_A_VALUE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_CODE = ("ccxt.", "collector.")
 
 
 def sorted_error(error: Exception, quirks: Quirks, reply: Reply | None, clock: Clock) -> Exception:
@@ -82,7 +85,7 @@ def sorted_error(error: Exception, quirks: Quirks, reply: Reply | None, clock: C
         wait = retry_after_ms(reply, clock)
         message = f"{venue} refused the request: {_reason(error, reply)}"
         return ExchangeRefused(message, kind=str(status), retry_after_ms=wait)
-    if isinstance(error, ccxt.BaseError) or reply is not None:
+    if isinstance(error, ccxt.BaseError) or reply is not None or _happened_in_ccxt(error):
         # With an answer received, any other failure happened in reading it.
         return _unavailable(venue, error, reply, clock)
     return error
@@ -91,6 +94,18 @@ def sorted_error(error: Exception, quirks: Quirks, reply: Reply | None, clock: C
 def _passing(error: Exception) -> bool:
     """Whether the venue reports a fault of its own."""
     return isinstance(error, (*_PASSING, ccxt.ExchangeNotAvailable))
+
+
+def _happened_in_ccxt(error: Exception) -> bool:
+    """Whether ccxt's own code failed on a value, such as a market's id that it takes for a number.
+
+    The standard library may have raised it; what counts is whether ccxt called that or we did.
+    """
+    if not isinstance(error, _FAILED_ON_A_VALUE):
+        return False
+    modules = [str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__)]
+    ours_or_theirs = [name.partition(".")[0] for name in modules if name.startswith(_CODE)]
+    return ours_or_theirs[-1:] == ["ccxt"]
 
 
 def _names_the_request(error: Exception) -> bool:

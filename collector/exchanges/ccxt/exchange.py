@@ -6,31 +6,38 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from collector.durations import DAY_MS
 from collector.errors import BadRequest, ExchangeUnavailable, MarketsUnavailable, NotServed
 from collector.exchanges.ccxt.addresses import checked_address, moved
 from collector.exchanges.ccxt.empty import EmptyAnswers
 from collector.exchanges.ccxt.errors import sorted_error
 from collector.exchanges.ccxt.key import KeyCheck
-from collector.exchanges.ccxt.learnt import Learnt, Question
 from collector.exchanges.ccxt.markets import markets_of
-from collector.exchanges.ccxt.options import settings_for
-from collector.exchanges.ccxt.outcomes import OutcomeReports
-from collector.exchanges.ccxt.page import sent_of
+from collector.exchanges.ccxt.page import Learnt, answer_of
 from collector.exchanges.ccxt.request_hook import Desk, hooked_class
 from collector.exchanges.ccxt.tickers import tickers_of
 from collector.exchanges.ccxt.trade_questions import TradeQuestions
 from collector.exchanges.ccxt.trades import trades_answer
-from collector.exchanges.ccxt.visit import Visit, entered
-from collector.exchanges.first_bar import BEFORE_ALL_MARKETS_MS, FirstBar
+from collector.exchanges.ccxt.visit import OutcomeReports, Visit, entered
+from collector.exchanges.first_bar import (
+    BEFORE_ALL_MARKETS_MS,
+    FirstBar,
+    NotConfirmed,
+    first_inside,
+)
 from collector.exchanges.quirks.lookup import ccxt_quirks
+from collector.market.answer import Question
 from collector.market.near import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from collector.clock import Clock
-    from collector.exchanges.port import BarPage, Markets, Permit, Ticker, TradePage
+    from collector.exchanges.first_bar import Beginning
+    from collector.exchanges.port import Markets, Permit, Ticker, TradePage
+    from collector.exchanges.quirks import Quirks
     from collector.exchanges.ticks import TickRequest, TickSource
+    from collector.market.answer import Answer
     from collector.market.timeframe import Timeframe
     from collector.secrets import Credentials
 
@@ -99,7 +106,7 @@ class CcxtExchange:
 
     async def fetch_bars(
         self, symbol: str, timeframe: Timeframe, since_ms: int, limit: int
-    ) -> BarPage:
+    ) -> Answer:
         """At most `limit` bars that open at or after `since_ms`, in one request.
 
         Never more than the venue's largest page. Markets must be known: MarketsUnavailable else.
@@ -108,33 +115,31 @@ class CcxtExchange:
         self._require(symbol, timeframe)
         learnt = self._learnt_of(symbol)
         size = max(1, min(limit, self.quirks.page(timeframe.ms)))
-        asked = Question(since_ms, size, timeframe.name, timeframe.ms)
-        end_ms = timeframe.shift(since_ms, size)
-        self._refuse_too_old(timeframe, since_ms, end_ms)
-        named = self.quirks.naming(size, end_ms)
+        question = Question.of(timeframe, since_ms, size)
+        self._refuse_too_old(question)
+        named = self.quirks.naming(size, question.to_ms)
         async with self._visit(judging=True) as visit:
             visit.page_size, visit.wants_bars = size, True
-            rows = await self._ccxt.fetch_ohlcv(
+            parsed = await self._ccxt.fetch_ohlcv(
                 symbol, timeframe.name, learnt.since(since_ms), size, named
             )
             now_ms = self._clock.wall_ms()
-            ahead_ms = size * timeframe.ms
-            self._ccxt.desk.places.seen(visit, rows)
-            sent = sent_of(self.id, rows, visit, self._empty, ahead_ms=ahead_ms, now_ms=now_ms)
-        return learnt.read(asked, sent, now_ms if sent.server_ms is None else sent.server_ms)
+            self._ccxt.desk.places.seen(visit, parsed)
+            return answer_of(self.id, parsed, visit, self._empty, question, learnt, now_ms)
 
-    async def earliest_bar_ms(self, symbol: str, timeframe: Timeframe) -> int | None:
-        """When the first bar opens; None when the venue has none.
+    async def first_bar(self, symbol: str, timeframe: Timeframe) -> Beginning | None:
+        """Where the bars begin; None when the venue has none.
 
-        One request where the venue reports it, a handful where it must be searched. A search that
-        the permit interrupts continues where it stopped when called again.
+        A handful of requests. A search that the permit interrupts continues where it stopped when
+        called again.
         """
         self._require(symbol, timeframe)
-        if self.quirks.begins_at_since:
-            page = await self.fetch_bars(symbol, timeframe, 0, 1)
-            return _first_open(page)
-        found = await self._search_first(symbol, timeframe)
-        self._probes = {key: value for key, value in self._probes.items() if key[0] != symbol}
+        try:
+            found = await self._search(symbol, timeframe)
+        except NotConfirmed:
+            self._forget_search(symbol)
+            raise
+        self._forget_search(symbol)
         return found
 
     async def fetch_trades(self, symbol: str, since_ms: int) -> TradePage:
@@ -183,7 +188,7 @@ class CcxtExchange:
         """Ends its connections. The adapter is not used again."""
         await self._ccxt.close()
 
-    async def _search_first(self, symbol: str, timeframe: Timeframe) -> int | None:
+    async def _search(self, symbol: str, timeframe: Timeframe) -> Beginning | None:
         now_ms = self._clock.wall_ms()
 
         async def probe(
@@ -192,8 +197,8 @@ class CcxtExchange:
             # Kept until the search ends: with a small budget it may take several runs.
             key = (symbol, rung.name, since_ms, bars, again)
             if key not in self._probes:
-                page = await self.fetch_bars(symbol, rung, since_ms, bars)
-                self._probes[key] = _first_open(page)
+                answer = await self.fetch_bars(symbol, rung, since_ms, bars)
+                self._probes[key] = first_inside(answer, anywhere=self.quirks.counts_rows)
             return self._probes[key]
 
         served, from_ms = self._ccxt.timeframes, BEFORE_ALL_MARKETS_MS
@@ -204,7 +209,12 @@ class CcxtExchange:
             oldest_ms = timeframe.shift(now_ms, 1 - self.quirks.oldest_bars)
             from_ms, listed = max(oldest_ms, timeframe.floor(listed or 0)), None
         search = FirstBar(probe, lambda rung: self.quirks.page(rung.ms), from_ms, now_ms)
+        if self.quirks.counts_rows:
+            return await search.of_counted_rows(timeframe, served)
         return await search.found(timeframe, served, listed)
+
+    def _forget_search(self, symbol: str) -> None:
+        self._probes = {key: value for key, value in self._probes.items() if key[0] != symbol}
 
     async def _ask(self, method: str) -> Any:
         """One of ccxt's own methods, without checking the key."""
@@ -270,15 +280,16 @@ class CcxtExchange:
         """Spot and contracts of one venue may page differently."""
         kind = str(self._ccxt.markets[symbol].get("type"))
         exclusive = not self.quirks.since_inclusive if self.quirks.written else None
-        return self._learnt.setdefault(kind, Learnt(exclusive, self.quirks.begins_at_since))
+        return self._learnt.setdefault(kind, Learnt(exclusive))
 
-    def _refuse_too_old(self, timeframe: Timeframe, since_ms: int, end_ms: int) -> None:
+    def _refuse_too_old(self, question: Question) -> None:
         """The venue would answer with other bars, or refuse, for what it no longer has."""
-        oldest = self.quirks.oldest_bars
+        oldest, timeframe = self.quirks.oldest_bars, question.timeframe
         if oldest is None:
             return
         oldest_ms = timeframe.shift(self._clock.wall_ms(), 1 - oldest)
-        if end_ms <= oldest_ms or since_ms < timeframe.shift(oldest_ms, -HORIZON_MOVES_BARS):
+        horizon_ms = timeframe.shift(oldest_ms, -HORIZON_MOVES_BARS)
+        if question.to_ms <= oldest_ms or question.from_ms < horizon_ms:
             raise NotServed(
                 f"{self.id} serves only the latest {oldest} bars of {timeframe}; those before "
                 f"{oldest_ms} are not to be had as bars",
@@ -289,6 +300,21 @@ class CcxtExchange:
         self._listed_ms = {market.symbol: market.listed_ms for market in markets.markets}
 
 
-def _first_open(page: BarPage) -> int | None:
-    opens = page.rows.times
-    return int(opens[0]) if len(opens) else None
+def settings_for(quirks: Quirks, key: Credentials | None = None) -> Mapping[str, Any]:
+    """ccxt's settings: its throttle in use, none of its own retries, only the markets needed."""
+    options: dict[str, Any] = {"maxRetriesOnFailure": 0}
+    if quirks.market_options:
+        options["fetchMarkets"] = dict(quirks.market_options)
+    if quirks.currency_options:
+        options["fetchCurrencies"] = dict(quirks.currency_options)
+    login = {"apiKey": key.key, "secret": key.secret, "password": key.password} if key else {}
+    return {
+        **login,
+        "enableRateLimit": True,
+        "timeout": DAY_MS,  # Never: the session keeps the time.
+        "options": options,
+        # They are not used, and a list of markets is tens of megabytes.
+        "enableLastHttpResponse": False,
+        "enableLastJsonResponse": False,
+        "enableLastResponseHeaders": False,
+    }

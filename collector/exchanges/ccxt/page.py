@@ -1,4 +1,4 @@
-"""The rows of an answer, once the raw answer proves that it is not broken.
+"""From what ccxt returned for a page of bars to an answer, once it is proved not to be broken.
 
 ccxt turns an answer it does not understand into `[]`, so an answer without rows has to show that it
 is an empty one (empty.py). Rows that are not rows make the whole answer a broken one. Single values
@@ -8,36 +8,72 @@ one, of 1970 or of another century: it is passed on as missing, because the row'
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from collector.errors import ExchangeUnavailable
 from collector.exchanges.ccxt.errors import http_date_ms
 from collector.exchanges.ccxt.unread import Unread
 from collector.exchanges.first_bar import BEFORE_ALL_MARKETS_MS
+from collector.market.answer import Answer
 from collector.market.bar_rows import BarRows, time_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from collector.exchanges.ccxt.empty import EmptyAnswers
     from collector.exchanges.ccxt.visit import Visit
+    from collector.market.answer import Question
+
+_SMALLEST_PAGE = 50
+"""No venue's largest page is smaller: fewer rows than this are a quiet market, not a cut."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """Every row of an answer."""
+@dataclass(slots=True)
+class Learnt:
+    """What answers about one kind of market have shown, because documented figures may be wrong.
 
-    rows: BarRows
-    server_ms: int | None
-    endpoint: str
+    A recorded page size may have changed, or may hold for one endpoint only, so an answer counts as
+    whole only when it has fewer rows than were requested, and fewer than came in one answer before.
+    """
+
+    exclusive: bool | None = None
+    """Whether the bar that opens exactly at `since` is left out; None while unknown."""
+    _most: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The most rows that came in one answer, by endpoint and timeframe."""
+
+    def since(self, since_ms: int) -> int:
+        """The start to request in order to receive the bar at `since_ms`."""
+        return max(0, since_ms - 1) if self.exclusive else since_ms
+
+    def is_full(self, question: Question, times: NDArray[np.int64], endpoint: str) -> bool:
+        """Whether rows may have been left out of an answer; learns from it."""
+        if len(times) and times[0] <= question.from_ms:
+            self.exclusive = bool(self.exclusive)
+        elif len(times) and times[0] == question.timeframe.shift(question.from_ms, 1):
+            self.exclusive = self.exclusive is None or self.exclusive
+        place = endpoint, question.timeframe.name
+        count, most = len(times), self._most.get(place, 0)
+        self._most[place] = max(count, most)
+        wanted = count - int(np.searchsorted(times, question.from_ms))
+        return wanted > question.limit or count >= min(question.limit, max(most, _SMALLEST_PAGE))
 
 
-def sent_of(
-    exchange_id: str, parsed: Any, visit: Visit, empty: EmptyAnswers, *, ahead_ms: int, now_ms: int
-) -> Sent:
-    """What an answer holds. Raises ExchangeUnavailable when the answer is broken.
+def answer_of(
+    exchange_id: str,
+    parsed: Any,
+    visit: Visit,
+    empty: EmptyAnswers,
+    question: Question,
+    learnt: Learnt,
+    now_ms: int,
+) -> Answer:
+    """The answer with every row that was sent. Raises ExchangeUnavailable when it is broken.
 
-    `now_ms` is our own clock, for answers that carry none. A row whose time is further than
-    `ahead_ms` in the future has none.
+    `now_ms` is our own clock, for answers that carry none. A row whose time is further than a page
+    in the future has none.
     """
     errand = visit.last
     if errand is None or errand.reply is None:
@@ -52,8 +88,11 @@ def sent_of(
     elif rows or not empty.is_empty(endpoint, errand.json, visit):
         raise ExchangeUnavailable(f"{exchange_id}: the answer holds no bars and no empty list")
     server_ms = http_date_ms(errand.reply.headers.get("date", ""))
-    latest_ms = (now_ms if server_ms is None else server_ms) + ahead_ms
-    return Sent(_dated(rows, latest_ms), server_ms, endpoint)
+    ahead_ms = question.limit * question.timeframe.ms
+    rows = _dated(rows, (now_ms if server_ms is None else server_ms) + ahead_ms)
+    # A row that came twice is one: rows are counted by their slots.
+    full = learnt.is_full(question, np.unique(rows.times), endpoint)
+    return Answer(question, rows, full=full, server_ms=server_ms)
 
 
 def _dated(rows: BarRows, latest_ms: int) -> BarRows:

@@ -23,15 +23,14 @@ from collector.exchanges.ccxt.contract_volume import bars_in_base, batch_in_base
 from collector.exchanges.ccxt.empty import at
 from collector.exchanges.ccxt.errors import ban_rule, sorted_error
 from collector.exchanges.ccxt.session import open_session, tls_of
-from collector.exchanges.ccxt.trade_digits import TradeDigits
+from collector.exchanges.ccxt.trades import TradeDigits
 from collector.exchanges.ccxt.unread import Places, unread
 from collector.exchanges.ccxt.visit import Errand, Grant, current_errand, current_visit
 from collector.exchanges.port import Call
 
 if TYPE_CHECKING:
     from collector.clock import Clock
-    from collector.exchanges.ccxt.outcomes import OutcomeReports
-    from collector.exchanges.ccxt.visit import Visit
+    from collector.exchanges.ccxt.visit import OutcomeReports, Visit
     from collector.exchanges.quirks import Quirks
     from collector.market.bar_rows import BarRows
 

@@ -1,17 +1,28 @@
-"""Prices of an exchange through ccxt's websockets."""
+"""Prices of an exchange through ccxt's websockets: no request without a token, no other host.
+
+`streaming(exchange_id)` is ccxt's own class of an exchange with websockets, with `StreamGate` in
+front of it. Some exchanges need a REST request to learn where to connect; it buys a token like any
+other. Of the methods for prices the best there is comes first: best offers, then tickers, then
+trades, whose price stands for both sides.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from dataclasses import dataclass
+from functools import cache, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from collector.errors import ExchangeUnavailable
+from ccxt.async_support.base.exchange import BaseExchange
+from yarl import URL
+
+from collector.errors import BadRequest, ConfigError, ExchangeUnavailable
 from collector.exchanges.ccxt.addresses import moved
+from collector.exchanges.ccxt.catalog import streaming_class, streaming_ids
 from collector.exchanges.ccxt.errors import sorted_error
-from collector.exchanges.ccxt.stream_gate import streaming
-from collector.exchanges.ccxt.subscriptions import bar_method, chunks, price_method
-from collector.exchanges.handshake import announced
+from collector.exchanges.handshake import announced, with_token
 from collector.exchanges.port import Call
 from collector.exchanges.ticks import PriceTick, SeenClosed, SourceCounts
 
@@ -19,12 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
     from collector.exchanges.ccxt.request_hook import Desk
-    from collector.exchanges.ccxt.subscriptions import WatchMethod
     from collector.exchanges.ticks import StreamEvent, TickRequest
 
 ENDPOINT = "stream"
 MOST_WAITING = 50_000
 """Events that wait for their reader; then the oldest are dropped and counted."""
+SYMBOLS_AT_ONCE = 100
+OF_A_VENUE: Mapping[str, int] = MappingProxyType({"bybit": 10, "binance": 200, "kucoin": 100})
+"""Where a venue limits what one subscription may name, by its own documentation."""
 
 
 def opened(exchange_id: str, desk: Desk, markets: list[Any]) -> Any:
@@ -170,3 +183,90 @@ class CcxtTicks:
         if known is None or newest <= known:
             return []
         return [SeenClosed(symbol, timeframe, known)]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchMethod:
+    """A method of ccxt's. `takes_many`: it takes a list of symbols, else one."""
+
+    name: str
+    takes_many: bool
+    gives_trades: bool = False
+
+
+_PRICES = (
+    ("watchBidsAsks", WatchMethod("watch_bids_asks", takes_many=True)),
+    ("watchTickers", WatchMethod("watch_tickers", takes_many=True)),
+    ("watchTicker", WatchMethod("watch_ticker", takes_many=False)),
+    (
+        "watchTradesForSymbols",
+        WatchMethod("watch_trades_for_symbols", takes_many=True, gives_trades=True),
+    ),
+    ("watchTrades", WatchMethod("watch_trades", takes_many=False, gives_trades=True)),
+)
+_BARS = (
+    ("watchOHLCVForSymbols", WatchMethod("watch_ohlcv_for_symbols", takes_many=True)),
+    ("watchOHLCV", WatchMethod("watch_ohlcv", takes_many=False)),
+)
+
+
+def price_method(exchange_id: str, has: Mapping[str, object]) -> WatchMethod:
+    """The method for prices. BadRequest when the exchange has none."""
+    found = next((method for name, method in _PRICES if has.get(name) is True), None)
+    if found is None:
+        raise BadRequest(f"{exchange_id} sends no live prices")
+    return found
+
+
+def bar_method(has: Mapping[str, object]) -> WatchMethod | None:
+    """The method for running bars, None when the exchange sends none."""
+    return next((method for name, method in _BARS if has.get(name) is True), None)
+
+
+def chunks(exchange_id: str, symbols: Sequence[str], method: WatchMethod) -> list[list[str]]:
+    """The symbols as one call of the method may name them."""
+    size = OF_A_VENUE.get(exchange_id, SYMBOLS_AT_ONCE) if method.takes_many else 1
+    return [list(symbols[at : at + size]) for at in range(0, len(symbols), size)]
+
+
+class StreamGate(BaseExchange):  # type: ignore[misc] # ccxt has no types
+    """Stands before an exchange's own class; see `streaming`."""
+
+    desk: Desk
+
+    async def fetch2(self, path: str, *rest: Any, **more: Any) -> Any:
+        """One request with a token, and an error in Collector's words."""
+        desk = self.desk
+        call = Call(desk.quirks.exchange_id, path)
+        ask = partial(self._asked, partial(super().fetch2, path, *rest, **more))
+        return await with_token(desk.outcomes.permit, call, desk.clock, ask)
+
+    async def _asked(self, ask: Callable[[], Any]) -> Any:
+        try:
+            return await ask()
+        except Exception as error:
+            raise sorted_error(error, self.desk.quirks, None, self.desk.clock) from error
+
+    async def throttle(self, cost: Any = None) -> None:
+        """Nothing: `fetch2` has bought the token."""
+
+    def client(self, url: str) -> Any:
+        """The connection to an address, which has to be the one that was set, if one was."""
+        address = self.desk.address
+        if address is not None:
+            allowed, asked = URL(address), URL(url)
+            if (asked.host, asked.port) != (allowed.host, allowed.port):
+                raise ConfigError(
+                    f"{self.id}: a websocket to {asked.host} was stopped, because "
+                    f"COLLECTOR_EXCHANGE_URLS sends this exchange's requests to {address}"
+                )
+        return super().client(url)
+
+
+@cache
+def streaming(exchange_id: str) -> Any:
+    """ccxt's class of an exchange with the gate in front of it. BadRequest when it has no
+    websockets."""
+    if exchange_id not in streaming_ids():
+        raise BadRequest(f"{exchange_id} sends no live prices")
+    return type(f"Streaming_{exchange_id}", (StreamGate, streaming_class(exchange_id)), {})

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+
+from ccxt.async_support.base.exchange import BaseExchange
 
 from collector.errors import ExchangeUnavailable
 from collector.exchanges.ccxt.errors import http_date_ms
@@ -81,3 +84,36 @@ def _is_time(ts: Any, now_ms: int) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and math.isfinite(value) and value >= 0
+
+
+class TradeDigits(BaseExchange):  # type: ignore[misc] # ccxt has no types
+    """Stands before an exchange's own class: every trade gets `digits`, or None."""
+
+    def safe_trade(self, trade: Any, market: Any = None) -> Any:
+        """The last step that has the texts; after it there are floats."""
+        texts = self.safe_string(trade, "price"), self.safe_string(trade, "amount")
+        made = super().safe_trade(trade, market)
+        made["digits"] = written_digits(trade.get("info"), *texts, market or {})
+        return made
+
+
+def written_digits(row: Any, price: Any, amount: Any, market: Any) -> tuple[str, str] | None:
+    """Both texts, the amount in base currency; None unless the venue's row has them as text.
+
+    A venue that sends numbers has lost digits before anyone could keep them. A count of contracts
+    is multiplied exactly; that of an inverse contract would have to be divided.
+    """
+    sent = _texts(row)
+    if price not in sent or amount not in sent:
+        return None
+    if not market.get("contract"):
+        return price, amount
+    size = market.get("contractSize")
+    if market.get("inverse") or not isinstance(size, int | float):
+        return None
+    return price, format(Decimal(amount) * Decimal(str(size)), "f")
+
+
+def _texts(row: Any) -> set[str]:
+    values = row.values() if isinstance(row, dict) else row if isinstance(row, list) else ()
+    return {each for each in values if isinstance(each, str)}

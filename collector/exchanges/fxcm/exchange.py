@@ -12,7 +12,7 @@ from collector.errors import (
     ExchangeUnavailable,
     MarketsUnavailable,
 )
-from collector.exchanges.first_bar import FirstBar
+from collector.exchanges.first_bar import FirstBar, NotConfirmed, first_inside
 from collector.exchanges.fxcm.backoff_controller import backoff_diag
 from collector.exchanges.fxcm.failures import EXCHANGE_ID, FxcmNoData, FxcmNotReady
 from collector.exchanges.fxcm.history_page import SDK_NAMES, HistoryWindow
@@ -20,19 +20,21 @@ from collector.exchanges.fxcm.open_session import FAILURES
 from collector.exchanges.fxcm.quirks import LARGEST_PAGE
 from collector.exchanges.fxcm.quota_settings import HistoryTarget
 from collector.exchanges.fxcm.ticks import FxcmTicks
-from collector.exchanges.port import Answer, BarPage, Call, Market, Markets, Ticker
+from collector.exchanges.port import Answer, Call, Market, Markets, Ticker
 from collector.exchanges.reporting import report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from collector.clock import Clock
+    from collector.exchanges.first_bar import Beginning
     from collector.exchanges.fxcm.bars import BidAskBars
     from collector.exchanges.fxcm.history_turns import HistoryTurns
     from collector.exchanges.fxcm.open_session import OpenSession
     from collector.exchanges.fxcm.wire import Offer
     from collector.exchanges.port import Health, Permit, TradePage
     from collector.exchanges.ticks import TickRequest, TickSource
+    from collector.market import answer
     from collector.market.calendar.calendar import Calendar
     from collector.market.timeframe import Timeframe
 
@@ -73,7 +75,7 @@ class FxcmExchange:
 
     async def fetch_bars(
         self, symbol: str, timeframe: Timeframe, since_ms: int, limit: int
-    ) -> BarPage:
+    ) -> answer.Answer:
         """At most `limit` bars, and never more than a page, in one call of the SDK."""
         self._require(symbol)
         frame = timeframe.by(self._calendar)
@@ -84,9 +86,9 @@ class FxcmExchange:
             if not self._session.is_market_open:
                 raise  # The answer to anything while the market is closed.
             return window.nothing()
-        return window.page(bars, self._calendar)
+        return window.answer(bars, self._calendar)
 
-    async def earliest_bar_ms(self, symbol: str, timeframe: Timeframe) -> int | None:
+    async def first_bar(self, symbol: str, timeframe: Timeframe) -> Beginning | None:
         """By a search in windows of a page: days reach further back here than minutes do.
 
         A search that the permit interrupts goes on, when called again, where it stopped.
@@ -98,18 +100,25 @@ class FxcmExchange:
         ) -> int | None:
             key = (symbol, rung.name, since_ms, bars, again)
             if key not in self._probes:
-                page = await self.fetch_bars(symbol, rung, since_ms, bars)
-                self._probes[key] = page.first_ms
+                answer = await self.fetch_bars(symbol, rung, since_ms, bars)
+                self._probes[key] = first_inside(answer)
             return self._probes[key]
 
         frame = timeframe.by(self._calendar)
         search = FirstBar(
             probe, lambda _: LARGEST_PAGE, frame.floor(FIRST_MS), self._clock.wall_ms()
         )
-        found = await search.found(frame, ())
+        try:
+            found = await search.found(frame, ())
+        except NotConfirmed:
+            self._forget_search(symbol, frame)
+            raise
+        self._forget_search(symbol, frame)
+        return found
+
+    def _forget_search(self, symbol: str, frame: Timeframe) -> None:
         mine = (symbol, frame.name)
         self._probes = {key: each for key, each in self._probes.items() if key[:2] != mine}
-        return found
 
     async def fetch_trades(self, symbol: str, since_ms: int) -> TradePage:
         raise BadRequest("fxcm serves no trades")

@@ -11,7 +11,7 @@ import numpy as np
 from collector.durations import DAY_MS
 from collector.errors import BadRequest
 from collector.exchanges.fxcm.bars import TIMEFRAMES
-from collector.exchanges.port import BarPage
+from collector.market.answer import Answer, Question
 from collector.market.bar_rows import BarRows
 from collector.market.candles import CandleBatch
 
@@ -69,25 +69,20 @@ class HistoryWindow:
         """The last requested second: the server includes the bar that begins there."""
         return self.end_ms - 1000
 
-    def page(self, bars: BidAskBars, calendar: Calendar) -> BarPage:
+    @property
+    def question(self) -> Question:
+        return Question(self.timeframe, self.since_ms, self.end_ms, self.limit)
+
+    def answer(self, bars: BidAskBars, calendar: Calendar) -> Answer:
         """The answer. A running bar is among its rows; the server's clock is not reported."""
         ts = _opens(bars.time_ms, self.timeframe, calendar)
         order = np.argsort(ts, kind="stable")
-        chosen = order[(ts[order] >= self.since_ms) & (ts[order] < self.end_ms)]
-        rows = _rows(ts[chosen], bars, chosen)
-        times = rows.times
-        return BarPage(
-            rows,
-            self.since_ms,
-            self.limit,
-            first_ms=int(times[0]) if len(times) else None,
-            last_ms=int(times[-1]) if len(times) else None,
-            full=len(rows) >= self.limit,
-        )
+        rows = _rows(ts[order], bars, order)
+        return Answer(self.question, rows, full=len(rows) >= self.limit)
 
-    def nothing(self) -> BarPage:
+    def nothing(self) -> Answer:
         """The server reports that it has no bars there."""
-        return BarPage(BarRows.of([]), self.since_ms, self.limit, full=False)
+        return Answer(self.question, full=False)
 
 
 def _opens(dated: NDArray[np.int64], timeframe: Timeframe, calendar: Calendar) -> NDArray[np.int64]:

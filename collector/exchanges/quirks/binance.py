@@ -32,7 +32,7 @@ BINANCE = Quirks(
     usage_headers={"x-mbx-used-weight-1m": _SPOT_WEIGHT},
     largest_page=1000,
     default_page=1000,
-    begins_at_since=True,
+    counts_rows=True,
     turnover={"spot": 7},
     trades_page=1000,
     # With an end beside the start, of a full window the newest trades were sent.
@@ -82,7 +82,7 @@ BINANCECOINM = replace(
     BINANCEUSDM,
     exchange_id="binancecoinm",
     # An open-ended request is answered with the rows nearest its end, not its start.
-    begins_at_since=False,
+    counts_rows=False,
     # ccxt names an end as well, of 1000 rows.
     largest_page=1000,
     size_name=None,

@@ -113,17 +113,16 @@ class Quirks:
     names_end: bool = False
     """Whether a request has to name the end of its window: an open one returns the newest bars."""
     newest_first: bool = False
-    """The order at the source. A BarPage is oldest first in any case."""
+    """The order at the source. An answer's rows are oldest first in any case."""
     since_inclusive: bool = True
     """Whether a bar that opens exactly at `since` is sent."""
     sends_running_bar: bool = True
     """Whether the last bar may still change."""
     oldest_bars: int | None = None
     """Only this many of the latest bars are served at all."""
-    begins_at_since: bool = False
-    """Whether rows are counted from `since` on: a cut answer then lacks rows at its end, and a
-    request from 1970 returns the market's first bars. If not, or if unknown, an answer proves
-    nothing about the time before its first row.
+    counts_rows: bool = False
+    """Whether rows are counted from `since` on, however far apart they are: a question may then
+    span more slots than a page has rows, and one from 1970 returns the market's first bars.
     """
     trades_below_zero: bool = False
     """Whether a price may be zero or less. Elsewhere such a bar is refused."""

@@ -25,6 +25,7 @@ from collector.simulated.faults.answers import (
 )
 from collector.simulated.faults.arrival import LateArrival
 from collector.simulated.faults.history import Missing, NoTrade, Revision
+from collector.simulated.faults.pages import IgnoresSince, OtherSymbol, Stale
 from collector.simulated.faults.rows import (
     BadOhlc,
     Disorder,
@@ -56,10 +57,11 @@ _OnTheWire = (
     | ClockDrift
     | Huge
 )
+_AnotherPage = IgnoresSince | OtherSymbol | Stale
 _InThePage = Dropped | Duplicates | Disorder | BadOhlc | Unaligned | WrongTypes | Future
 _InTheHistory = NoTrade | Missing | Revision
 _OnTheSocket = SocketSilence | SocketDisconnect
-_Any = _OnTheWire | _InThePage | _InTheHistory | _OnTheSocket
+_Any = _OnTheWire | _AnotherPage | _InThePage | _InTheHistory | _OnTheSocket
 
 KINDS: dict[str, type[Fault]] = {kind.kind: kind for kind in get_args(_Any)}
 """Every fault by its name."""

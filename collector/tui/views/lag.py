@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector.jobs import types
+from collector.jobs.unconfirmed import unconfirmed_until
 from collector.market.timeframe import Timeframe
 from collector.tui.sheet import Cell, Grid, Sheet, Tone, columns, row
 from collector.tui.words import duration, sparkline
@@ -20,7 +21,7 @@ _SERIES = columns("exchange|symbol|tf|>bars behind|time behind|state")
 
 @dataclass(frozen=True, slots=True)
 class SeriesLag:
-    """Closed bars of a series that are not stored yet."""
+    """Closed bars of a series that are not stored yet, nor reported as empty."""
 
     exchange_id: str
     symbol: str
@@ -28,6 +29,7 @@ class SeriesLag:
     bars: int
     behind_ms: int
     state: str
+    is_unconfirmed: bool
 
 
 def lags(picture: FleetPicture) -> list[SeriesLag]:
@@ -37,17 +39,21 @@ def lags(picture: FleetPicture) -> list[SeriesLag]:
         if job.get("type") != types.OHLCV_INCREMENTAL.name or job.get("status") != "active":
             continue
         since = (job.get("cursor") or {}).get("since_ms") or 0
-        bars = _closed(job, since, picture.at_ms) if since else None
-        if bars is None:
+        frame = _frame_of(job) if since else None
+        if frame is None:
             continue
+        until = unconfirmed_until(job, since, picture.at_ms)
+        reached = since if until is None else until
+        bars = max(0, frame.count(reached, max(reached, picture.at_ms)))
         found.append(
             SeriesLag(
                 str(job["exchange_id"]),
                 str(job.get("symbol")),
                 str(job["timeframe"]),
                 bars,
-                max(0, picture.at_ms - since) if bars else 0,
+                max(0, picture.at_ms - reached) if bars else 0,
                 str(job.get("state")),
+                until is not None,
             )
         )
     return sorted(found, key=lambda each: (-each.bars, each.exchange_id, each.symbol))
@@ -75,30 +81,38 @@ def lag(picture: FleetPicture) -> Sheet:
                 Cell(exchange_id, Tone.STRONG),
                 timeframe,
                 count,
-                _bars(each.bars),
+                _bars(each),
                 duration(each.behind_ms) if each.bars else None,
                 sparkline(picture.trail(lag_trail(exchange_id, timeframe)), 30),
             )
         )
-    late = [each for each in found if each.bars][:ROWS]
+    late = [each for each in found if each.bars or each.is_unconfirmed][:ROWS]
     rows = [
-        row(s.exchange_id, s.symbol, s.timeframe, _bars(s.bars), duration(s.behind_ms), s.state)
+        row(
+            s.exchange_id,
+            s.symbol,
+            s.timeframe,
+            _bars(s),
+            duration(s.behind_ms) if s.bars else None,
+            s.state,
+        )
         for s in late
     ]
     behind = Grid(_SERIES, tuple(rows), "Series behind")
     return Sheet("Lag", grids=(Grid(_EXCHANGES, tuple(groups)), *([behind] if rows else [])))
 
 
-def _bars(count: int) -> Cell:
-    tone = Tone.GOOD if count <= 1 else Tone.WARNING if count <= 5 else Tone.BAD
-    return Cell(f"{count:,}", tone)
+def _bars(lag: SeriesLag) -> Cell:
+    if lag.is_unconfirmed and lag.bars <= 1:
+        return Cell("unconfirmed", Tone.WARNING)
+    tone = Tone.GOOD if lag.bars <= 1 else Tone.WARNING if lag.bars <= 5 else Tone.BAD
+    return Cell(f"{lag.bars:,}", tone)
 
 
-def _closed(job: Document, since_ms: int, at_ms: int) -> int | None:
-    """Bars that have closed since, by the market's own calendar; None for an unknown timeframe."""
+def _frame_of(job: Document) -> Timeframe | None:
+    """The timeframe by the market's own calendar; None for an unknown one."""
     try:
         frame = Timeframe.parse(str(job.get("timeframe")))
     except ValueError:
         return None
-    frame = frame.at(str(job["exchange_id"]), str(job.get("symbol") or ""))
-    return max(0, frame.count(since_ms, max(since_ms, at_ms)))
+    return frame.at(str(job["exchange_id"]), str(job.get("symbol") or ""))

@@ -2,7 +2,7 @@
 
 import { h } from "../frame/element.js";
 import { now } from "../link/clock.js";
-import { progressOf } from "../words/jobs.js";
+import { progressOf, unconfirmedUntil } from "../words/jobs.js";
 import { count, percent, rate } from "../words/numbers.js";
 import { duration, timeframeMs } from "../words/time.js";
 import { at, away, on } from "./moment.js";
@@ -55,12 +55,14 @@ function newBars(job) {
   const until = job.cursor.since_ms;
   if (!until) return h("span", { class: "facts" }, "has not begun");
   const step = timeframeMs(job.timeframe);
-  const behind = step ? Math.max(0, Math.floor((now() - until) / step)) : 0;
+  const silent = unconfirmedUntil(job, now());
+  const behind = step ? Math.max(0, Math.floor((now() - (silent ?? until)) / step)) : 0;
   const tone = behind <= 1 ? "good" : behind <= 5 ? "warn" : "bad";
   return h(
     "span",
     { class: "facts" },
     h("span", null, "stored to ", at(until)),
+    silent !== null && h("span", { class: "tone warn" }, "unconfirmed since then"),
     behind > 1 && h("span", { class: `tone ${tone}` }, `${count(behind)} bars behind`),
   );
 }

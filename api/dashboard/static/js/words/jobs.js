@@ -1,6 +1,6 @@
 /** Jobs in words: their states, what they do, and how far they are. */
 
-import { timeframeMs } from "./time.js";
+import { DAY, timeframeMs } from "./time.js";
 
 /** Every state as filters name it, with its tone and word. */
 export const STATES = {
@@ -75,6 +75,21 @@ export function progressOf(job) {
     reached: Math.max(reached, from),
     left: Math.max(0, Math.round((until - Math.max(reached, from)) / step)),
   };
+}
+
+const YOUNG_SLOTS = 3;
+
+/**
+ * Up to where a live series is stored or reported as empty by its exchange, which is asked again;
+ * null when it is not silent, or has been for more than three days.
+ */
+export function unconfirmedUntil(job, now) {
+  const silences = job.progress?.silences ?? [];
+  if (!silences.length) return null;
+  const first = Math.min(...silences.map(([, , , firstAt]) => firstAt));
+  if (now - first > 3 * DAY) return null;
+  const end = Math.max(...silences.map(([, to]) => to));
+  return Math.max(job.cursor.since_ms, end + YOUNG_SLOTS * timeframeMs(job.timeframe));
 }
 
 /** What may be done with a job now. */

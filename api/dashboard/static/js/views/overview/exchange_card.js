@@ -148,7 +148,11 @@ function lag(census) {
   const worst = behind.reduce((one, other) => (other.bars > one.bars ? other : one));
   const tone = worst.bars <= 1 ? "good" : worst.bars <= 5 ? "warn" : "bad";
   const words = worst.bars === 1 ? "1 bar" : `${count(worst.bars)} bars`;
-  return h("span", { class: `tone ${tone}` }, words, h("small", null, ` ${worst.timeframe}`));
+  const silent = behind.reduce((total, each) => total + each.unconfirmed, 0);
+  return [
+    h("span", { class: `tone ${tone}` }, words, h("small", null, ` ${worst.timeframe}`)),
+    silent > 0 && h("small", null, ` ${count(silent)} unconfirmed`),
+  ];
 }
 
 function errors({ circuit }) {

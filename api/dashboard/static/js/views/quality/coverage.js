@@ -73,6 +73,7 @@ function key() {
     "p",
     { class: "facts heat-key", key: "key" },
     h("span", null, h("span", { class: "heat-sample whole" }), "whole"),
+    h("span", null, h("span", { class: "heat-sample unconfirmed" }), "some unconfirmed"),
     h("span", null, h("span", { class: "heat-sample some" }), "some missing"),
     h("span", null, h("span", { class: "heat-sample most" }), "most missing"),
     h("span", null, h("span", { class: "heat-sample none" }), "not expected"),
@@ -120,7 +121,7 @@ function heatmap(app, data, state) {
 
 function row(app, series, { start }, state) {
   const name = `${series.symbol} ${series.timeframe}`;
-  const { expected, missing } = summaryOf(series);
+  const summary = summaryOf(series);
   const point = (event) => {
     const at = dayAt(event, series.expected.length);
     state.pointed = wordsOf(series, at, start);
@@ -146,19 +147,18 @@ function row(app, series, { start }, state) {
         ? pill("bad", "A file is damaged: collector repair")
         : strip(series, { point, go, label: labelOf(series, start) }),
     ),
-    h(
-      "td",
-      { class: "number", "data-label": "Missing" },
-      missing === 0
-        ? pill("good", "whole")
-        : h(
-            "span",
-            { class: "tone bad" },
-            count(missing),
-            h("small", null, percent(missing / expected)),
-          ),
-    ),
+    h("td", { class: "number", "data-label": "Missing" }, lacking(summary)),
   );
+}
+
+/** What is missing, and what the exchange reported as empty and is asked about again. */
+function lacking({ expected, missing, unconfirmed }) {
+  const waits = unconfirmed > 0 && pill("wait", `${count(unconfirmed)} unconfirmed`);
+  if (missing === 0) return waits || pill("good", "whole");
+  return [
+    h("span", { class: "tone bad" }, count(missing), h("small", null, percent(missing / expected))),
+    waits,
+  ];
 }
 
 function strip(series, { point, go, label }) {
@@ -181,12 +181,20 @@ function strip(series, { point, go, label }) {
 }
 
 function labelOf(series, start) {
-  const lacking = series.missing
+  const words = [
+    daysWith("Missing", series.missing, start),
+    daysWith("Unconfirmed", series.unconfirmed, start),
+  ].filter(Boolean);
+  return words.length ? words.join("; ") : "Every expected day is whole";
+}
+
+function daysWith(word, bars, start) {
+  const days = bars
     .map((each, at) => [each, at])
     .filter(([each]) => each > 0)
     .slice(-5)
     .map(([each, at]) => `${utcDate(start + at * DAY)}: ${count(each)}`);
-  return lacking.length ? `Missing on ${lacking.join(", ")}` : "Every expected day is whole";
+  return days.length ? `${word} on ${days.join(", ")}` : "";
 }
 
 function dayAt(event, days) {

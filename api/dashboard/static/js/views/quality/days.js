@@ -6,19 +6,20 @@ import { DAY, utcDate } from "../../words/time.js";
 const FULL = 10;
 
 /** How a day looks: the height shows as well as the colour how much of it is there. */
-function cellOf(expected, missing) {
+function cellOf(expected, missing, unconfirmed) {
   if (expected === 0) return { level: "none", height: 1.2 };
-  if (missing === 0) return { level: "whole", height: FULL };
+  if (missing === 0 && unconfirmed === 0) return { level: "whole", height: FULL };
+  if (missing === 0) return { level: "unconfirmed", height: FULL * 0.85 };
   const share = missing / expected;
   if (share < 0.5) return { level: "some", height: FULL * (0.72 - 0.3 * share) };
   return { level: "most", height: share >= 1 ? 2.4 : 3.6 };
 }
 
 /** Neighbouring days that look alike are one cell where nothing is missing. */
-export function runsOf({ expected, missing }) {
+export function runsOf({ expected, missing, unconfirmed }) {
   const runs = [];
   expected.forEach((bars, at) => {
-    const cell = cellOf(bars, missing[at]);
+    const cell = cellOf(bars, missing[at], unconfirmed[at]);
     const last = runs.at(-1);
     const joins = last && last.level === cell.level && ["whole", "none"].includes(cell.level);
     if (joins) last.length += 1;
@@ -27,19 +28,22 @@ export function runsOf({ expected, missing }) {
   return runs;
 }
 
-export function summaryOf({ expected, missing }) {
+export function summaryOf({ expected, missing, unconfirmed }) {
   const sum = (values) => values.reduce((total, each) => total + each, 0);
-  return { expected: sum(expected), missing: sum(missing) };
+  return { expected: sum(expected), missing: sum(missing), unconfirmed: sum(unconfirmed) };
 }
 
-/** `BTC/USDT 1m, 2 Nov 2026: 37 of 1,440 bars missing` */
+/** `BTC/USDT 1m, 2 Nov 2026: 37 of 1,440 bars missing, 12 unconfirmed` */
 export function wordsOf(series, at, start) {
   const name = `${series.symbol} ${series.timeframe}, ${utcDate(start + at * DAY)} (UTC)`;
   const expected = series.expected[at];
   if (!expected) return `${name}: nothing is expected`;
   const missing = series.missing[at];
-  return missing
-    ? `${name}: ${count(missing)} of ${count(expected)} bars missing`
+  const unconfirmed = series.unconfirmed[at];
+  const more = unconfirmed ? `, ${count(unconfirmed)} unconfirmed` : "";
+  if (missing) return `${name}: ${count(missing)} of ${count(expected)} bars missing${more}`;
+  return unconfirmed
+    ? `${name}: ${count(unconfirmed)} of ${count(expected)} bars unconfirmed`
     : `${name}: all ${count(expected)} bars are there`;
 }
 

@@ -1,9 +1,9 @@
-/** The longest missing ranges, who fetches each, and a button where nobody does. */
+/** The longest missing and unconfirmed ranges, who fetches each, and a button where nobody does. */
 
 import { h } from "../../frame/element.js";
 import { createResource } from "../../frame/resource.js";
 import { button } from "../../parts/button.js";
-import { at } from "../../parts/moment.js";
+import { at, away } from "../../parts/moment.js";
 import { pill } from "../../parts/pill.js";
 import { nothing, shown } from "../../parts/shown.js";
 import { STATES, stateOf, typeWords } from "../../words/jobs.js";
@@ -60,6 +60,7 @@ function summary(data) {
     "p",
     { class: "facts", key: "summary" },
     h("span", null, `${plural(data.bars, "bar")} missing`),
+    data.unconfirmed > 0 && h("span", null, `${plural(data.unconfirmed, "bar")} unconfirmed`),
     h("span", null, `in ${plural(data.ranges, "range")}`),
     h("span", null, `of ${plural(data.series, "series", "series")}`),
     data.ranges > MOST && h("span", null, `the longest ${MOST} are shown`),
@@ -116,8 +117,19 @@ function row(app, range, mayMend, changed) {
       count(range.bars),
       h("small", null, duration(range.end - range.start)),
     ),
-    h("td", { "data-label": "Fetched by" }, owner(range.owner)),
+    h("td", { "data-label": "Fetched by" }, owner(range.owner), askedAgain(range)),
     mayMend && h("td", { class: "row-actions" }, remedy(app, range, changed)),
+  );
+}
+
+/** The exchange reported the range as empty, which is not believed yet. */
+function askedAgain({ unconfirmed, asked_again: again }) {
+  if (!unconfirmed) return null;
+  return h(
+    "span",
+    { class: "row" },
+    pill("wait", "unconfirmed"),
+    again !== null && h("small", null, "asked again ", away(again)),
   );
 }
 

@@ -100,6 +100,7 @@ function checkTable(series) {
           h("th", { scope: "col" }, "Result"),
           h("th", { scope: "col", class: "number" }, "Rows"),
           h("th", { scope: "col", class: "number" }, "Missing"),
+          h("th", { scope: "col", class: "number" }, "Unconfirmed"),
         ),
       ),
       h("tbody", null, series.map(checkRow)),
@@ -129,6 +130,7 @@ function checkRow(each) {
     ),
     h("td", { class: "number", "data-label": "Rows" }, count(each.rows)),
     h("td", { class: "number", "data-label": "Missing" }, percent(each.gaps_pct)),
+    h("td", { class: "number", "data-label": "Unconfirmed" }, count(each.unconfirmed)),
   );
 }
 
