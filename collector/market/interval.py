@@ -76,6 +76,11 @@ def clipped(intervals: Iterable[Interval], window: Interval) -> tuple[Interval, 
     )
 
 
+def end_of(intervals: Iterable[Interval], ms: int) -> int:
+    """The end of the interval that holds a moment; the moment itself when none does."""
+    return next((each.to_ms for each in intervals if each.from_ms <= ms < each.to_ms), ms)
+
+
 def slots(interval: Interval, timeframe: Timeframe) -> Interval | None:
     """The bars that open inside `interval`, as one interval on the timeframe's own grid.
 

@@ -257,3 +257,17 @@ async def test_the_first_row_after_an_outage_contradicts_what_was_settled_of_it(
         job = await ran_again(c, job)
         await no_more_gap_jobs(c)
         assert c.stored(end, settled) == c.truth(end, settled)
+
+
+async def test_a_live_series_passes_what_was_stored_before_its_cursor_moved(
+    database: Database, tmp_path: Path
+) -> None:
+    """A worker may die between the write of a page and the statement that moves the cursor."""
+    async with collecting(database, tmp_path, config=CONFIG) as c:
+        now = c.exchange.now_ms() // MINUTE * MINUTE
+        since, hole = now - 3_000 * MINUTE, now - 2_500 * MINUTE
+        c.exchange.faults.add(NoTrade(spans=((hole, hole + 2 * MINUTE),)))
+        put(c, since - 800 * MINUTE, now - 1_500 * MINUTE)
+        job = await live(c, since, since - MINUTE)
+        assert job.cursor.since_ms >= now
+        assert c.stored(since, now) == c.truth(since, now)

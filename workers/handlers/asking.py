@@ -93,7 +93,7 @@ class Inquiry:
         self._fetch = fetch or self._fetch_alone
         self._turn = turn
         self._stored: tuple[Interval, ...] = ()
-        self._oldest_ms, self._newest_ms = ALWAYS.to_ms, 0
+        self._oldest_ms, self.newest_ms = ALWAYS.to_ms, 0
         self._has_kept = False
         self._doubtful: tuple[Interval, ...] = ()
         """Settled ranges that an answer made doubtful."""
@@ -111,7 +111,7 @@ class Inquiry:
         if not self._stored:
             return
         self._oldest_ms = min(self._oldest_ms, self._stored[0].from_ms)
-        self._newest_ms = (cursor.last_ts if cursor is not None else None) or 0
+        self.newest_ms = (cursor.last_ts if cursor is not None else None) or 0
         end_ms = min(self._stored[-1].to_ms, self.frame.shift(window.to_ms, self.page))
         first_ms = max(0, self.frame.shift(end_ms, -ACTIVITY_PAGES * self.page))
         near = clipped(self._stored, Interval(first_ms, max(end_ms, 1)))
@@ -146,7 +146,7 @@ class Inquiry:
             empty,
             tuple(part for silence in self.silences if (part := silence.within(near))),
             self.activity,
-            newest_ms=self._newest_ms,
+            newest_ms=self.newest_ms,
             counts_rows=self.counts_rows,
             longer=longer_than(self.frame),
         )
@@ -199,7 +199,7 @@ class Inquiry:
         self._has_kept = True
         if len(verdict.bars):
             self._oldest_ms = min(self._oldest_ms, int(verdict.bars.ts[0]))
-            self._newest_ms = max(self._newest_ms, int(verdict.bars.ts[-1]))
+            self.newest_ms = max(self.newest_ms, int(verdict.bars.ts[-1]))
         from_ms = min(answer.question.from_ms for answer in answers)
         to_ms = max(from_ms + 1, *(answer.question.to_ms for answer in answers))
         self.silences = (*cut(self.silences, [Interval(from_ms, to_ms)]), *verdict.silences)
@@ -237,7 +237,7 @@ class Inquiry:
         turn = int(self._run.progress.get("recheck") or 0)
         if not ranges or turn >= MOST_RECHECKS:
             return
-        cursor, end_ms = self._run.cursor, self.frame.end(self._newest_ms)
+        cursor, end_ms = self._run.cursor, self.frame.end(self.newest_ms)
         # Before the first bar and behind the last one there is nothing to be wrong.
         settled = Interval(min(self._oldest_ms, end_ms - 1), end_ms)
         asks_on = turn and cursor.until_ms is not None and cursor.since_ms < cursor.until_ms

@@ -21,7 +21,15 @@ from collector.errors import NotServed, RetryLater
 from collector.jobs.unconfirmed import progress_with_silences
 from collector.market.answer import Question
 from collector.market.candles import CandleBatch
-from collector.market.interval import Interval, clipped, subtract, unbroken, union, with_bars
+from collector.market.interval import (
+    Interval,
+    clipped,
+    end_of,
+    subtract,
+    unbroken,
+    union,
+    with_bars,
+)
 from collector.pipeline.evidence import Silence, Verdict, question_about, young_slots
 from workers.handlers.asking import Inquiry, request
 
@@ -58,6 +66,8 @@ class _Page:
     tail: asyncio.Future[CandleBatch] = field(init=False)
     again: tuple[Interval, ...] = ()
     unended: tuple[Interval, ...] = ()
+    last_ts: int = 0
+    """The newest row in its window, stored now or before."""
 
 
 class Fill:
@@ -140,7 +150,7 @@ class Fill:
 
     def _ask_ahead(self) -> None:
         while len(self._pages) < self._most_ahead:
-            self._next_ms = self._behind_ahead(self._next_ms)
+            self._next_ms = end_of(self._ahead, self._next_ms)
             if self._next_ms >= self._until_ms or (self._run.halted and self._pages):
                 return
             stretch = Interval(self._next_ms, self._open_end(self._next_ms))
@@ -152,10 +162,6 @@ class Fill:
             is_next = left is not None and left.window.to_ms == self._next_ms
             self._pages.append(self._begun(stretch, left if is_next else None))
             self._next_ms = self._pages[-1].window.to_ms
-
-    def _behind_ahead(self, ms: int) -> int:
-        """The end of what was finished ahead at `ms`; `ms` itself when nothing was."""
-        return next((each.to_ms for each in self._ahead if each.from_ms <= ms < each.to_ms), ms)
 
     def _open_end(self, ms: int) -> int:
         return min([self._until_ms, *(each.from_ms for each in self._ahead if each.from_ms > ms)])
@@ -252,6 +258,8 @@ class Fill:
         """
         frame, first = self._frame, answers[0]
         mine = Interval(page.window.from_ms, min(page.window.to_ms, self._until_ms))
+        rows = answers[-1].bars.ts
+        page.last_ts = int(rows[rows < min(mine.to_ms, first.ended_ms)].max(initial=0))
         opens = [frame.floor(row.ts) for row in verdict.refused if row.ts is not None]
         spoken = [
             *unbroken(verdict.bars.ts, frame),
@@ -279,14 +287,13 @@ class Fill:
             result, done = page.task.result(), self._done(page)
             self._ahead = union([*self._ahead, *done])
             if isinstance(result, Verdict):
-                last_ts = int(result.bars.ts[-1]) if len(result.bars) else 0
-                cursor = replace(cursor, last_ts=max(cursor.last_ts, last_ts))
+                cursor = replace(cursor, last_ts=max(cursor.last_ts, page.last_ts))
                 count, bars = count + 1, bars + len(result.bars)
             else:
                 self.unserved += clipped(done, Interval(0, self._until_ms))
             cursor = replace(cursor, page=cursor.page + 1)
             self._ask_again(page)
-        cursor = replace(cursor, since_ms=min(self._behind_ahead(before.since_ms), self._until_ms))
+        cursor = replace(cursor, since_ms=min(end_of(self._ahead, before.since_ms), self._until_ms))
         self._ahead = tuple(each for each in self._ahead if each.to_ms > cursor.since_ms)
         if cursor != before:
             await self.inquiry.make_doubt_jobs()

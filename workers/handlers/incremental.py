@@ -10,7 +10,7 @@ from collector.jobs.gap_jobs import gap_jobs
 from collector.jobs.published import published_ms
 from collector.jobs.unconfirmed import progress_with_silences
 from collector.market.answer import Question
-from collector.market.interval import Interval, clipped, unbroken, union
+from collector.market.interval import Interval, clipped, end_of, unbroken, union
 from collector.operations import connected_jobs
 from collector.pipeline.evidence import REVISABLE_MS, cut, weigh_usual
 from collector.publication.closed_bars import ClosedBars
@@ -81,7 +81,7 @@ class Incremental:
                 continue
             await inquiry.keep(verdict, answers)
             self._remember(run, inquiry, verdict, answers)
-            moved = _moved(cursor, verdict, series, answers[-1].ended_ms)
+            moved = _moved(cursor, verdict, inquiry, answers)
             since_ms = await _hand_over(venue, series, inquiry, moved.since_ms)
             moved = replace(moved, since_ms=since_ms)
             await self._publish(run, venue, series, verdict, since_ms)
@@ -169,18 +169,21 @@ def _question(
     return Question.of(frame, from_ms, limit)
 
 
-def _moved(cursor: Cursor, verdict: Verdict, series: Series, ended_ms: int) -> Cursor:
+def _moved(cursor: Cursor, verdict: Verdict, inquiry: Inquiry, answers: Sequence[Answer]) -> Cursor:
     """The cursor behind everything that is settled, and behind refused bars.
 
-    The slot of a refused bar stays missing, for a gap job to own; it must not block this job.
+    A bar may have been stored before this run, and the cursor not moved. The slot of a refused bar
+    stays missing, for a gap job to own; it must not block this job.
     """
-    frame, ts = series.timeframe, verdict.bars.ts
-    refused = [frame.end(frame.floor(each.ts)) for each in verdict.refused if each.ts is not None]
-    ends = [each.to_ms for each in (*unbroken(ts, frame), *verdict.empty)]
+    frame, ended_ms = inquiry.frame, answers[-1].ended_ms
+    refused = [frame.end(frame.floor(row.ts)) for row in verdict.refused if row.ts is not None]
+    ends = [part.to_ms for part in (*unbroken(verdict.bars.ts, frame), *verdict.empty)]
+    since_ms = max([cursor.since_ms, *ends, *(ms for ms in refused if ms <= ended_ms)])
+    stored = inquiry.covered(answers[0].question.interval)
     return replace(
         cursor,
-        since_ms=max([cursor.since_ms, *ends, *(ms for ms in refused if ms <= ended_ms)]),
-        last_ts=max(cursor.last_ts, int(ts[-1]) if len(ts) else 0),
+        since_ms=end_of(stored, since_ms),
+        last_ts=max(cursor.last_ts, inquiry.newest_ms),
         page=cursor.page + 1,
     )
 
