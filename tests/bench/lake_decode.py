@@ -1,4 +1,4 @@
-"""A page of bars as a venue sent it, decoded by columns and by ccxt, in CPU time.
+"""The text of a page of bars, read in one go and by ccxt, in CPU time.
 
 The rows are recorded ones, repeated to the length of a page. ccxt makes six columns of a row; ours
 are those six, identical, and the turnover.
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collector.exchanges.ccxt.catalog import ccxt_class
-from collector.exchanges.ccxt.columns import decode, learn
+from collector.exchanges.ccxt.unread import learn, picked, unread
 from tests.bench.harness import Bench, Figure, in_turn, ratio
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
 AT_LEAST = 5
 PAGE_ROWS = 1_000
@@ -48,7 +48,9 @@ async def run(bench: Bench) -> list[Figure]:
     for name, venue in VENUES.items():
         page = _page(RECORDINGS / name / venue.recording)
         exchange, market = ccxt_class(name)(), {"inverse": venue.inverse}
-        ours, ccxts = _ours(venue, exchange, page, market), _ccxts(exchange, page, market)
+        text = json.dumps(page, separators=(",", ":"))
+        ours = _ours(venue, exchange, text, page[0], market)
+        ccxts = _ccxts(exchange, text, market)
         if [bar[:6] for bar in ours()] != [tuple(bar) for bar in ccxts()]:
             raise RuntimeError(f"{name}: not what ccxt makes of the page")
         samples = await in_turn(
@@ -72,34 +74,37 @@ def _page(recording: Path) -> list[Any]:
     return sorted(page, key=lambda row: int(row[0]))
 
 
-def _ours(venue: Venue, exchange: Any, page: list[Any], market: Any) -> Callable[[], list[Any]]:
+def _ours(
+    venue: Venue, exchange: Any, text: str, row: Any, market: Any
+) -> Callable[[], Sequence[Any]]:
     def parse(row: Any) -> list[Any]:
         extra = None if venue.turnover is None else exchange.safe_number(row, venue.turnover)
         return [*exchange.parse_ohlcv(row, market), extra]
 
-    columns = learn(page[0], parse)
+    columns = learn(row, parse)
     if columns is None:
         raise RuntimeError(f"{venue.recording}: its columns could not be learnt")
 
-    def decoded() -> list[Any]:
-        return decode(page, columns, parse) or []
+    def read() -> Sequence[Any]:
+        _, page = unread(text, (), exchange.parse_json)
+        return () if page is None else picked(page, columns, parse) or ()
 
-    return decoded
+    return read
 
 
-def _ccxts(exchange: Any, page: list[Any], market: Any) -> Callable[[], list[Any]]:
+def _ccxts(exchange: Any, text: str, market: Any) -> Callable[[], list[Any]]:
     def parsed() -> list[Any]:
-        bars: list[Any] = exchange.parse_ohlcvs(page, market)
+        bars: list[Any] = exchange.parse_ohlcvs(exchange.parse_json(text), market)
         return bars
 
     return parsed
 
 
-def _cpu(decoded: Callable[[], list[Any]]) -> Callable[[], Awaitable[float]]:
+def _cpu(read: Callable[[], Sequence[Any]]) -> Callable[[], Awaitable[float]]:
     async def seconds() -> float:
         started = time.thread_time()
         for _ in range(PAGES):
-            decoded()
+            read()
         return (time.thread_time() - started) / PAGES
 
     return seconds

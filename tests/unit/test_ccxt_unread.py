@@ -3,19 +3,54 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import TYPE_CHECKING, Any
 
+import ccxt
 import pytest
 
 from collector.errors import ExchangeUnavailable
-from collector.exchanges.ccxt.columns import learn, picked
-from collector.exchanges.ccxt.unread import Places, Unread, unread
+from collector.exchanges.ccxt.unread import Places, Unread, learn, picked, unread
 from collector.exchanges.ccxt.visit import Errand, Visit
 from collector.exchanges.port import Call
-from tests.unit.test_ccxt_columns import VENUES, binance_row, parser
 
 if TYPE_CHECKING:
     from collector.market.bar_rows import BarRows
+
+RNG = random.Random(5)
+
+
+def parser(exchange_id: str, turnover: int | None) -> Any:
+    exchange = getattr(ccxt, exchange_id)()
+
+    def parse(row: Any) -> Any:
+        extra = None if turnover is None else exchange.safe_number(row, turnover)
+        return [*exchange.parse_ohlcv(row, None), extra]
+
+    return parse
+
+
+def binance_row(at: int) -> list[Any]:
+    price = [f"{RNG.uniform(1, 90_000):.2f}" for _ in range(4)]
+    return [1_700_000_000_000 + at * 60_000, *price, "12.50", 1, "99.5", 3, "1", "2", "0"]
+
+
+def bybit_row(at: int) -> list[Any]:
+    return [str(1_700_000_000_000 + at * 60_000), "5", "7", "4", "6.5", "1.25", "8.0"]
+
+
+def kucoin_row(at: int) -> list[Any]:
+    # Seconds, and open, close, high, low.
+    return [str(1_700_000_000 + at * 60), "5", "6.5", "7", "4", "1.25", "8.0"]
+
+
+VENUES = {
+    "binance": (binance_row, 7),
+    "bybit": (bybit_row, 6),
+    "kucoin": (kucoin_row, None),
+    "kraken": (lambda at: [1_700_000_000 + at * 60, "5", "7", "4", "6", "5.5", "1.2", 9], None),
+    "bitfinex": (lambda at: [1_700_000_000_000 + at * 60_000, 5, 6.5, 7, 4, 1.2], None),
+}
 
 
 def read(rows: Any, parse: Any, path: tuple[str, ...] = (), **kwargs: Any) -> BarRows | None:
@@ -68,6 +103,34 @@ def test_rows_of_other_lengths_are_left_to_ccxt() -> None:
     # As many cells as five rows have, one of them in the wrong row.
     shifted = [*rows[:2], rows[2][:-1], [*rows[3], "0"], rows[4]]
     assert unread(json.dumps(shifted), (), json.loads) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        *("5", "5.0", "1e-8", "1E3", "-0.0", "0.1", "123456789.123456789", "18446744073709551616"),
+        *("1,2", "[1", '"5"', "1_000", "0x10", " 7", "007", ".5", "5.", "+5", "true", "null"),
+    ],
+)
+def test_a_cell_is_read_as_ccxt_reads_it_or_left_to_ccxt(cell: str) -> None:
+    parse = parser("binance", 7)
+    rows = [binance_row(at) for at in range(3)]
+    rows[1][4] = cell
+    bars = read(rows, parse)
+    assert bars is None or bars == [tuple(parse(row)) for row in rows]
+
+
+def test_a_comma_in_one_cell_and_nothing_in_another_do_not_make_two_numbers() -> None:
+    parse = parser("binance", 7)
+    rows = [binance_row(at) for at in range(4)]
+    rows[1][4], rows[2][4] = "1,2", ""
+    assert read(rows, parse) is None
+
+
+def test_rows_that_are_no_lists_are_left_to_ccxt() -> None:
+    parse = parser("binance", 7)
+    assert learn({"t": 1}, parse) is None
+    assert learn([], parse) is None
 
 
 def test_an_answer_whose_rows_stand_elsewhere_is_left_to_ccxt() -> None:

@@ -82,7 +82,7 @@ def answer_of(
     if isinstance(parsed, Unread) and parsed.bars is not None:
         rows = parsed.bars
     else:
-        rows = BarRows.of([row if type(row) is tuple else _row(row) for row in parsed])
+        rows = BarRows.of([_row(row) for row in parsed])
     if _are_rows(rows, visit.raw_rows):
         empty.note_good(endpoint, errand.json)
     elif rows or not empty.is_empty(endpoint, errand.json, visit):

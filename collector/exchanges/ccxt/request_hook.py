@@ -8,6 +8,7 @@ that see an answer before ccxt judges it, are all that is overridden.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -18,13 +19,12 @@ from ccxt.base.exchange import Exchange as SyncExchange
 
 from collector.errors import RetryLater
 from collector.exchanges.ccxt.catalog import ccxt_class
-from collector.exchanges.ccxt.columns import Columns, decode, learn, of_one_length, picked
 from collector.exchanges.ccxt.contract_volume import bars_in_base, batch_in_base, trade_in_base
 from collector.exchanges.ccxt.empty import at
 from collector.exchanges.ccxt.errors import ban_rule, sorted_error
 from collector.exchanges.ccxt.session import open_session, tls_of
 from collector.exchanges.ccxt.trades import TradeDigits
-from collector.exchanges.ccxt.unread import Places, unread
+from collector.exchanges.ccxt.unread import Columns, Places, learn, picked, unread
 from collector.exchanges.ccxt.visit import Errand, Grant, current_errand, current_visit
 from collector.exchanges.port import Call
 
@@ -146,9 +146,7 @@ class RequestHook(BaseExchange):  # type: ignore[misc] # ccxt has no types
                 return ohlcvs
             ohlcvs = self._ordinary(visit)
         visit.raw_rows = ohlcvs
-        rows = self._decoded(ohlcvs, market) or super().parse_ohlcvs(
-            of_one_length(ohlcvs), market, timeframe
-        )
+        rows = super().parse_ohlcvs(of_one_length(ohlcvs), market, timeframe)
         visit.parsed = bars_in_base(rows, market) if self._counts(market) else rows
         return visit.parsed
 
@@ -176,14 +174,6 @@ class RequestHook(BaseExchange):  # type: ignore[misc] # ccxt has no types
         if len(set(map(len, columns))) > 1:
             raise BadResponse(f"{self.id} answered with columns of different lengths")
         return super().convert_trading_view_to_ohlcv(ohlcvs, *names, **more)
-
-    def _decoded(self, rows: Any, market: Any) -> Any:
-        """The page by columns; None when ccxt has to look at every row."""
-        if not isinstance(rows, list) or not rows or not self._parses_rows_alone():
-            return None
-        columns = self._columns(rows[0], market)
-        parse = partial(self.parse_ohlcv, market=market)
-        return None if columns is None else decode(rows, columns, parse)
 
     def _picked(self, visit: Visit, page: Any, market: Any) -> BarRows | None:
         """The bars of a page whose numbers are a table; None when ccxt has to look at its rows."""
@@ -293,3 +283,14 @@ def _kind(market: Any) -> str:
     if not market or not market.get("contract"):
         return "spot"
     return "inverse" if market.get("inverse") else "linear"
+
+
+def of_one_length(rows: Any) -> Any:
+    """Rows of another length than most keep their time only: their columns are not in place."""
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        return rows
+    lengths = Counter(map(len, rows)).most_common(2)
+    if len(lengths) < 2:
+        return rows
+    (usual, often), (_, next_often) = lengths
+    return [row if len(row) == usual and often > next_often else row[:1] for row in rows]

@@ -6,7 +6,11 @@ result, it never reads a row itself. An ordinary page of an endpoint shows wheth
 (`Places`). From then on ccxt is given a stand-in with the first and the last row, and the numbers
 go from the text into one table.
 
-A page that is not exactly alike in every row is parsed the ordinary way. If ccxt ever returns
+Which column is which is known to ccxt's `parse_ohlcv` alone. The order does not change within a
+page, so one row is enough to learn it: a probe with a different value in every cell goes through
+that parser. The first and the last row of each page are compared with what ccxt makes of them.
+
+A page that is not exactly alike in every row is parsed by ccxt, row by row. If ccxt ever returns
 something else than what it was given, the answer is refused and the endpoint is ordinary for good.
 """
 
@@ -19,20 +23,26 @@ import numpy as np
 import orjson
 import simdjson
 
+from collector.durations import SECOND_MS
 from collector.errors import ExchangeUnavailable
 from collector.exchanges.ccxt.empty import at
+from collector.market.bar_rows import LATEST_MS, BarRows, rows_of
+from collector.market.candles import CandleBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from collector.exchanges.ccxt.visit import Visit
-    from collector.market.bar_rows import BarRows
+
+    Parse = Callable[[Any], Sequence[Any]]
 
 Path = tuple[str, ...]
 
 _DEEPEST = 4
+_PROBE = 1_700_000_000_000
+_WIDTH = 7
 _IN_NUMBERS = b"0123456789.+-eE"
 _NOT_NUMBERS = (ValueError, TypeError, RuntimeError)
 """simdjson's errors: not JSON, not a number, a whole number of more than 64 bits."""
@@ -141,3 +151,56 @@ def number_table(body: bytes) -> NDArray[np.float64] | None:
     except _NOT_NUMBERS:
         return None
     return cells.reshape(rows, width)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where the seven columns of a bar are in a venue's row; None for one it does not send."""
+
+    width: int
+    time: int
+    time_scale: int
+    values: tuple[int | None, ...]
+
+
+def learn(row: Any, parse: Parse) -> Columns | None:
+    """The mapping of rows like this one; None when ccxt does more than pick cells."""
+    if not isinstance(row, list) or not row:
+        return None
+    # As large as a real time: some parsers distinguish seconds from milliseconds by size.
+    start = int(row[0]) if str(row[0]).isdigit() else _PROBE
+    cells = [start + 7 * place for place in range(len(row))]
+    probe = [
+        str(cell) if isinstance(seen, str) else cell for cell, seen in zip(cells, row, strict=True)
+    ]
+    parsed = list(parse(probe))
+    if len(parsed) != _WIDTH:
+        return None
+    scale = 1 if parsed[0] in cells else SECOND_MS
+    time = _place(parsed[0], [cell * scale for cell in cells])
+    values = tuple(None if value is None else _place(value, cells) for value in parsed[1:])
+    unknown = [found for found, value in zip(values, parsed[1:], strict=True) if value is not None]
+    if time is None or None in unknown:
+        return None
+    return Columns(len(row), time, scale, values)
+
+
+def picked(page: Unread, columns: Columns, parse: Parse) -> BarRows | None:
+    """The bars of a page that is one table already; None when they have to be parsed as rows."""
+    cells = page.cells
+    if cells.shape[1] != columns.width:
+        return None
+    times = cells[:, columns.time]
+    if times.min() < 0 or times.max() * columns.time_scale > LATEST_MS:
+        return None
+    batch = CandleBatch.of_columns(cells, (columns.time, *columns.values), columns.time_scale)
+    if (batch.ts != times * columns.time_scale).any():
+        return None  # Not whole milliseconds.
+    for place, row in zip((slice(1), slice(-1, None)), page, strict=True):
+        if rows_of(batch.take(place)) != [tuple(parse(row))]:
+            return None
+    return BarRows.of_bars(batch)
+
+
+def _place(value: Any, cells: list[int]) -> int | None:
+    return cells.index(value) if value in cells else None
