@@ -137,7 +137,7 @@ class Job:
     def asks_with_priority(self) -> bool:
         """Whether its requests may use the reserve of a window."""
         row = types.find(self.type)
-        return (row is not None and row.is_urgent) or self.params.get("priority") is True
+        return self.params.get("priority", row is not None and row.is_urgent) is True
 
     def cursor_as(self, shape: builtins.type[C]) -> C:
         """The cursor as its type shapes it; `cursor` is for types that walk through time."""

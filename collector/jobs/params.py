@@ -23,7 +23,10 @@ class Params:
     """Parameters of every job type."""
 
     priority: bool = field(
-        default=False, metadata=_means("its requests may use what a window keeps in reserve")
+        default=False,
+        metadata=_means(
+            "its requests may use what a window keeps in reserve; gap jobs may unless this is false"
+        ),
     )
 
     @classmethod

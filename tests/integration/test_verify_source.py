@@ -13,7 +13,14 @@ from collector.market.interval import Interval
 from collector.market.series import Series
 from collector.reports.source_check import PAGE, SAMPLES
 from collector.reports.source_reports import SourceReports
-from tests.support.local_collector import DAY, MINUTE, Collecting, collecting
+from tests.support.local_collector import (
+    DAY,
+    MINUTE,
+    Collecting,
+    collecting,
+    no_more_gap_jobs,
+)
+from workers.handlers.verify_source import BEHIND_ALL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,6 +83,23 @@ async def test_a_bar_told_otherwise_is_reported_and_stored_as_the_newer(
             (row,) = c.store.rows(c.series, at, at + MINUTE).to_pylist()
             assert (row["ver"], row["v"]) == (2, example["source"])
             assert c.stored(at, at + MINUTE) == c.truth(at, at + MINUTE)
+
+
+async def test_when_several_bars_differ_the_whole_series_is_asked_about(
+    database: Database, tmp_path: Path
+) -> None:
+    """Also where no sample was taken: the last bars are too few to be among the samples."""
+    async with collecting(database, tmp_path, days=10) as c:
+        end = c.first_ms + 9 * DAY
+        put(c, c.first_ms, end - 3 * MINUTE, wrong=1_000)
+        put(c, end - 3 * MINUTE, end, wrong=3)
+        await verified(c)
+        [whole] = await c.database.jobs.find({"type": "gap_backfill", "priority": BEHIND_ALL})
+        assert Interval(whole["cursor"]["since_ms"], whole["cursor"]["until_ms"]) == Interval(
+            c.first_ms, end
+        )
+        await no_more_gap_jobs(c)
+        assert c.stored(c.first_ms, end) == c.truth(c.first_ms, end)
 
 
 async def test_out_of_tokens_it_goes_on_where_it_was(database: Database, tmp_path: Path) -> None:

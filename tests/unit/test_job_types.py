@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from api.schemas.jobs import NewJob
 from collector.cli.main import app
 from collector.jobs import types
-from collector.jobs.job import JobSpec
+from collector.jobs.job import Job, JobSpec
 from collector.jobs.params import Params
 from collector.jobs.schedule import Cron, Every
 from workers.all_handlers import all_handlers
@@ -123,3 +123,28 @@ def test_a_type_of_another_program_has_sound_defaults(name: str) -> None:
         {"mode": "once"},
     )
     assert types.find(name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "has"),
+    [
+        (types.GAP_BACKFILL.name, {}, True),
+        (types.GAP_BACKFILL.name, {"priority": False}, False),
+        (types.OHLCV_BACKFILL.name, {}, False),
+        (types.OHLCV_BACKFILL.name, {"priority": True}, True),
+    ],
+)
+def test_a_jobs_parameter_decides_about_the_reserve_before_its_type(
+    name: str, params: Any, has: bool
+) -> None:
+    document = {
+        "_id": 1,
+        "exchange_id": "binance",
+        "type": name,
+        "status": "active",
+        "state": "idle",
+        "priority": 1,
+        "next_run_at": 0,
+        "params": params,
+    }
+    assert Job.from_document(document).asks_with_priority is has

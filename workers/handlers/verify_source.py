@@ -1,7 +1,8 @@
 """`verify_source`: random bars of every series, compared with what the exchange serves today.
 
 Its answers are evidence like any other (collector/pipeline/evidence.py): a difference is asked
-about again, and what two answers agree on is stored. A bar that should be removed is reported.
+about again, and what two answers agree on is stored. A bar that should be removed is reported. When
+more than one of the samples differs, a job that yields to all others asks about the whole series.
 
 Two hundred bars of a long series are two hundred requests, more than many a budget has at once. So
 the random seed of the choice is stored, and a run that is out of tokens stops between two requests;
@@ -17,12 +18,15 @@ from typing import TYPE_CHECKING
 
 from collector import logs
 from collector.errors import BadRequest, NotServed
+from collector.jobs.fetching import owned
+from collector.jobs.gap_jobs import gap_jobs
 from collector.jobs.job import Cursor
 from collector.jobs.schedule import Once
 from collector.market.bar_rows import rows_of
 from collector.market.candles import CandleBatch
-from collector.market.interval import Interval
+from collector.market.interval import Interval, subtract
 from collector.market.timeframe import Timeframe
+from collector.operations import connected_jobs
 from collector.reports.check import Check
 from collector.reports.source_check import Sample, neighbours
 from collector.store.port import Corrupt
@@ -40,6 +44,8 @@ if TYPE_CHECKING:
     from workers.job_run import JobRun
     from workers.venues import Venue, Venues
 
+BEHIND_ALL = 1_000
+"""The priority of a job that asks about a whole series: nothing has to wait for it."""
 _log = logs.get("workers.verify_source")
 
 
@@ -94,6 +100,8 @@ class VerifySource:
             await self.reports.write(series, comparison.check, compared=comparison.compared)
             if not comparison.check.ok:
                 _warn(series, comparison)
+            if comparison.check.count > 1:
+                await _ask_about_all(venue, series, comparison)
         await run.commit(
             Cursor(page=run.cursor.page),
             progress={"after": _name(series), "counted": _counted(run, comparison)},
@@ -143,6 +151,20 @@ async def _compare_with(
     kept = [row for row in rows_of(bars.take(~bars.filler)) if row[0] not in gone]
     sample.judge(comparison.check, times, [*kept, *rows_of(verdict.bars)])
     comparison.compared += len(times)
+
+
+async def _ask_about_all(venue: Venue, series: Series, comparison: Comparison) -> None:
+    """Leaves out what another job has still to fetch, such as one of an earlier comparison."""
+    taken = await owned(venue.database, series.exchange_id, [series])
+    span = Interval(comparison.from_ms, comparison.to_ms)
+    parts = subtract([span], taken.get((series.symbol, series.timeframe.name), ()))
+    jobs = [
+        replace(job, priority=BEHIND_ALL, params={"priority": False}, progress={"recheck": 1})
+        for part in parts
+        for job in gap_jobs(series, [part])
+    ]
+    if jobs:
+        await connected_jobs.add(venue.database, jobs)
 
 
 def _name(series: Series) -> list[str]:
