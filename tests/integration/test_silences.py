@@ -271,3 +271,15 @@ async def test_a_live_series_passes_what_was_stored_before_its_cursor_moved(
         job = await live(c, since, since - MINUTE)
         assert job.cursor.since_ms >= now
         assert c.stored(since, now) == c.truth(since, now)
+
+
+async def test_a_thin_market_is_asked_about_many_pages_at_a_time(
+    database: Database, tmp_path: Path
+) -> None:
+    """The first pages show how many slots an answer fills; none is asked ahead before that."""
+    async with collecting(database, tmp_path, days=41, config=CONFIG) as c:
+        c.exchange.faults.add(NoTrade(ratio=0.95))
+        job = await c.backfill(c.first_ms + 40 * DAY)
+        await c.until(job, lambda job: job.state is State.SUCCESS)
+        assert c.stored(0, c.first_ms + 40 * DAY) == c.truth(c.first_ms, c.first_ms + 40 * DAY)
+        assert len(c.journal()) <= 20, "for 58 pages of slots"
