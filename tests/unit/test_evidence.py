@@ -311,6 +311,9 @@ def test_what_is_not_asked_about_is_compared_and_not_settled() -> None:
     assert slots(verdict.bars) == without(10, 100, 50)
     state = known([row(5, price=104.5)], activity=SPARSE)
     assert weigh(state, [page]).ask == span(5, 6), "the shared row differs"
+    late = answer(0, 100, range(4, 100), about=span(10, 100))
+    verdict = weigh(replace(known(activity=BUSY), counts_rows=True), [late])
+    assert (verdict.empty, verdict.silences, verdict.ask) == ((), (), None), "before the first row"
 
 
 def test_a_stored_bar_is_not_stored_again() -> None:
