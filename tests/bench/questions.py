@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import random
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.backoff import Backoff
+from collector.errors import JobConflict
 from collector.jobs.states import State
 from collector.market.interval import Interval, subtract
 from collector.pipeline.evidence import LATEST_MS
@@ -110,10 +112,11 @@ async def _asked_again(c: Collecting) -> bool:
     jobs = await c.queue.find({"type": "gap_backfill"})
     for job in jobs:
         runs = job.document["stats"]["success"]
-        if job.document.get("progress", {}).get("silences"):
-            await asked_again_after(c, job, LATEST_MS)
-        else:
-            await c.queue.run(job.id)
+        with suppress(JobConflict):  # It has just run by itself, and is gone.
+            if (job.document.get("progress") or {}).get("silences"):
+                await asked_again_after(c, job, LATEST_MS)
+            else:
+                await c.queue.run(job.id)
 
         async def has_run(job_id: object = job.id, runs: int = runs) -> bool:
             found = await c.database.jobs.find_one({"_id": job_id, "status": {"$ne": "deleted"}})

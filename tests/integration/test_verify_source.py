@@ -103,7 +103,7 @@ async def test_when_several_bars_differ_the_whole_series_is_asked_about(
 
 
 async def test_out_of_tokens_it_goes_on_where_it_was(database: Database, tmp_path: Path) -> None:
-    async with collecting(database, tmp_path, days=6, limits=Limits(4, 3_000)) as c:
+    async with collecting(database, tmp_path, days=6, limits=Limits(4, 1_500)) as c:
         put(c, c.first_ms, c.first_ms + 5 * DAY)
         await verified(c)
         asked = [entry.start_ms for entry in c.journal()]
