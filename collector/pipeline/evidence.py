@@ -773,8 +773,10 @@ def _doubtful(known: Known, bars: CandleBatch, moves: Floats, median: float) -> 
     scale = median or known.activity.move
     before = known.bars.take(known.bars.ts < bars.ts[0]).take(slice(-1, None))
     if scale:
-        found |= moves > JUMP * scale
-        found[:-1] |= np.abs(bars.o[1:] - bars.c[:-1]) > JUMP * scale
+        far = moves > JUMP * scale
+        if far.any():  # A jump between two bars is a move of the second one.
+            found |= far
+            found[:-1] |= np.abs(bars.o[1:] - bars.c[:-1]) > JUMP * scale
         behind = known.bars.take(known.bars.ts > bars.ts[-1]).take(slice(0, 1))
         if len(before) and abs(bars.o[0] - before.c[0]) > JUMP * scale:
             found[0] = True

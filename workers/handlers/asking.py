@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 NEAR_NOW_BARS = 10
 """A full answer that ends this close to now may be a venue's newest rows, whatever the question."""
+FEWEST_PAGES = 3
+"""Pages of slots that show how many rows an answer has."""
 ACTIVITY_PAGES = 20
 """Stored pages that show how a market trades when a run begins."""
 MOST_RECHECKS = 5
@@ -119,9 +121,14 @@ class Inquiry:
             bars, _ = self._read(Interval(near[0].from_ms, near[-1].to_ms))
             self.activity = Activity.of(bars, near, self.frame, self.page)
 
+    @property
+    def knows_density(self) -> bool:
+        """Whether enough pages were seen to tell how many slots an answer fills."""
+        return self.activity.slots >= FEWEST_PAGES * self.page
+
     def width(self) -> int:
         """Slots that one answer is likely to fill, where rows are counted."""
-        if not self.counts_rows or self.activity.slots < self.page:
+        if not self.counts_rows or not self.knows_density:
             return self.page
         most = min(WIDEST_PAGES, 0.9 / max(self.activity.density, 1e-6))
         return int(self.page * max(1.0, most))

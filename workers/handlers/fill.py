@@ -150,7 +150,7 @@ class Fill:
 
     def _ask_ahead(self) -> None:
         # Where rows are counted, the first answers show how wide a question may be.
-        most = self._most_ahead if self.inquiry.activity.slots else FEWEST
+        most = self._most_ahead if self.inquiry.knows_density else FEWEST
         while len(self._pages) < most:
             self._next_ms = end_of(self._ahead, self._next_ms)
             if self._next_ms >= self._until_ms or (self._run.halted and self._pages):
