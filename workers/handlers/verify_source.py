@@ -154,7 +154,7 @@ async def _compare_with(
 
 
 async def _ask_about_all(venue: Venue, series: Series, comparison: Comparison) -> None:
-    """Leaves out what another job has still to fetch, such as one of an earlier comparison."""
+    """Makes the job that asks about the series, without what other jobs have still to fetch."""
     taken = await owned(venue.database, series.exchange_id, [series])
     span = Interval(comparison.from_ms, comparison.to_ms)
     parts = subtract([span], taken.get((series.symbol, series.timeframe.name), ()))
