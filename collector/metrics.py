@@ -29,6 +29,11 @@ LEASE_LOST = Counter("collector_lease_lost_total", "Leases this process lost")
 JOBS_RESCUED = Counter(
     "collector_jobs_rescued_total", "Jobs taken over from a worker that stopped renewing"
 )
+RUNS_INTERRUPTED = Counter(
+    "collector_runs_interrupted_total",
+    "Runs of history that ended after their page because a more urgent job was due",
+    ["exchange"],
+)
 JOBS_SET_ASIDE = Counter(
     "collector_jobs_set_aside_total", "Jobs set aside because their workers kept dying"
 )

@@ -3,6 +3,9 @@
 **Slots.** Jobs of one exchange may hang for as long as its requests do. So every exchange has a few
 slots of a worker that the others cannot take: an exchange may use whatever is free beyond those.
 
+**Urgency.** Where all slots are taken, by this worker's jobs or under the exchange's ceiling, a run
+of history that is less urgent than a due job ends after its page.
+
 **Twins.** Where several workers wait for jobs, the first to wake up must not take all of a handful
 and leave the others with none. When everything that is due would fit into one worker, it takes no
 more than makes its load the average, and looks again a moment later whether the others came.
@@ -13,11 +16,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from collector.connectors.registry import ConnectorRegistry
+from collector import metrics
 from collector.errors import LeaseLost
 from collector.exchanges.registry import is_exclusive
 from collector.jobs import settlement
 from collector.jobs.live_workers import LiveWorkers
+from collector.jobs.overdue import first_due
+from collector.jobs.types import is_history, running_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -32,6 +37,9 @@ if TYPE_CHECKING:
 
 CLOCK_SLACK_MS = 20
 """How far our idea of the server's clock may be off within one round."""
+NEVER = float("inf")
+SOON_MS = 60_000
+"""An exchange whose next job is due within this time wants slots of its own."""
 LEAST_PAUSE = 0.02
 """A round that found nothing is never followed by another at once."""
 SHARE_PAUSE = 0.1
@@ -63,7 +71,6 @@ class Claiming:
         self._clock = clock
         self._concurrency = concurrency
         self._sessions = sessions
-        self._registry = ConnectorRegistry(database)
         self._workers = LiveWorkers(database)
         self._twins = 1
         self._twins_read_at = float("-inf")
@@ -83,21 +90,26 @@ class Claiming:
         Returns for how long nothing will be due: 0 to go on at once, None when it is unknown.
         """
         await self._database.now_ms()
-        await self._put_clocks_right()
         await self._count_twins()
         await self._open.refresh(now=connectors_changed)
         if self.in_doubt:
             await self._hand_back_forgotten()
         await self._let_sessions_go()
         turn = self._open.in_turn()
-        looked_at = self._database.server_clock.now_ms() - CLOCK_SLACK_MS
+        ours, free_in = await self._ours(turn.running)
+        due = await first_due(self._database)
+        now_ms = self._database.server_clock.now_ms()
+        soon = {exchange_id for exchange_id, ms in due.items() if ms <= now_ms + SOON_MS}
+        soon &= {place.exchange_id for place in ours}
         claimed = left = 0
-        running, free_in = await self._ours(turn.running)
-        for place in running:
-            held = self._renewal.by_exchange
-            room = slots(place.exchange_id, held, turn.contenders, self._concurrency)
-            if room <= 0 or stopping():
+        for place in ours:
+            if stopping():
+                break
+            if due.get(place.exchange_id, NEVER) > now_ms + CLOCK_SLACK_MS:
                 continue
+            held = self._renewal.by_exchange
+            contenders = soon.union(held)
+            room = slots(place.exchange_id, held, contenders, self._concurrency)
             leases, more = await self._claim(place, room)
             for lease in leases:
                 start(lease)
@@ -107,10 +119,11 @@ class Claiming:
             return SHARE_PAUSE
         if claimed:
             return 0
-        if len(self._renewal) >= self._concurrency:
-            return None  # A finishing job rings.
-        due_in = await self._due_in([each.exchange_id for each in running], looked_at)
-        waits = (due_in, turn.opens_in, free_in)
+        # What is due and was not claimed waits for a slot or for tokens, whose coming rings, or
+        # is another worker's by now.
+        ahead = [due.get(place.exchange_id, NEVER) - now_ms for place in ours]
+        due_in = [max(LEAST_PAUSE, ms / 1000) for ms in ahead if -CLOCK_SLACK_MS < ms < NEVER]
+        waits = (*due_in, turn.opens_in, free_in)
         return min((wait for wait in waits if wait is not None), default=None)
 
     async def nothing_left(self) -> bool:
@@ -151,24 +164,55 @@ class Claiming:
                     waits.append(self._sessions.free_in(connector))
         return ours, min((wait for wait in waits if wait > 0), default=None)
 
-    async def _claim(self, place: JobPlace, wanted: int) -> tuple[list[Lease], int]:
-        """Claims under the exchange's ceiling: claim, count live leases, give back the excess.
+    async def _claim(self, place: JobPlace, room: int) -> tuple[list[Lease], int]:
+        """Claims under the exchange's ceiling: claim, look at all leases, give back the excess.
 
         The second value is how many due jobs were left to the other workers.
         """
         exchange_id, ceiling = place.exchange_id, place.most_jobs
-        if ceiling is None:
-            return await self._share(exchange_id, wanted)
-        room = ceiling - await self._leasing.live_leases(exchange_id)
+        if ceiling is not None:
+            room = min(room, ceiling - len(await self._leasing.live_leases(exchange_id, ceiling)))
         if room <= 0:
+            await self._make_room(place)
             return [], 0
-        leases, left = await self._share(exchange_id, min(wanted, room))
-        excess = max(0, await self._leasing.live_leases(exchange_id) - ceiling)
-        # The last to count sees all of them; at worst two workers both step back and try again.
-        kept = max(0, len(leases) - excess)
-        for lease in leases[kept:]:
-            await self._give_back(lease)
-        return leases[:kept], left
+        if place.is_spent:
+            due = await self._leasing.due_offline(exchange_id)
+            leases, left = await self._leasing.take(exchange_id, due[:room]), 0
+        else:
+            leases, left = await self._share(exchange_id, room)
+        if ceiling is None or not leases:
+            return leases, left
+        # Of workers that claim together, all see the same order: each gives back what is behind.
+        first = frozenset(await self._leasing.live_leases(exchange_id, ceiling))
+        kept = [
+            lease for lease in leases if lease.job_id in first or lease.job.type in running_on()
+        ]
+        for lease in leases:
+            if lease not in kept:
+                await self._give_back(lease)
+        return kept, left
+
+    async def _make_room(self, place: JobPlace) -> None:
+        """Lets runs of history end after their page when more urgent jobs of the exchange are due.
+
+        A backfill may run for days, and without this a job that fetches a new bar would wait for
+        its end. What it has stored is kept; it is due at once, behind the more urgent ones.
+        """
+        if place.is_spent:
+            return  # More slots bring no tokens.
+        runs = [run for run in self._renewal.runs if run.job.exchange_id == place.exchange_id]
+        leaving = sum(run.draining for run in runs)
+        history = [run for run in runs if not run.draining and is_history(run.job.type)]
+        history.sort(key=lambda run: run.job.priority)
+        if not history:
+            return
+        wanted = leaving + len(history)
+        for priority in (await self._leasing.due_priorities(place.exchange_id, wanted))[leaving:]:
+            run = history.pop()
+            if run.job.priority <= priority:
+                return
+            run.drain()
+            metrics.RUNS_INTERRUPTED.labels(place.exchange_id).inc()
 
     async def _share(self, exchange_id: str, wanted: int) -> tuple[list[Lease], int]:
         """Our part of what is due: all of it when there is more than fits here."""
@@ -183,27 +227,11 @@ class Claiming:
         self._passes = self._passes + 1 if due and not ours else 0
         return await self._leasing.take(exchange_id, ours), len(due) - len(ours)
 
-    async def _due_in(self, exchange_ids: list[str], looked_at: int) -> float | None:
-        """Seconds until the next job of the open exchanges is due. Nothing was due just now."""
-        if not exchange_ids:
-            return None
-        due_ms = await self._leasing.next_due_ms(exchange_ids, looked_at)
-        if due_ms is None:
-            return None
-        return max(LEAST_PAUSE, (due_ms - self._database.server_clock.now_ms()) / 1000)
-
     async def _count_twins(self) -> None:
         moment = self._clock.monotonic()
         if moment - self._twins_read_at >= TWINS_FRESH_SECONDS:
             self._twins_read_at = moment
             self._twins = max(1, await self._workers.count())
-
-    async def _put_clocks_right(self) -> None:
-        """MongoDB's clock was set back: what was planned on the old one comes too late by that."""
-        by_ms = self._database.server_clock.take_set_back_ms()
-        if by_ms:
-            await self._leasing.bring_forward(by_ms)
-            await self._registry.heal()
 
     async def _hand_back_forgotten(self) -> None:
         """After an outage: claims that happened although their answers were lost."""
@@ -227,4 +255,5 @@ def slots(
     free = concurrency - sum(held.values())
     own = max(1, concurrency // (2 * max(1, len(contenders))))
     kept = sum(max(0, own - held.get(other, 0)) for other in contenders if other != exchange_id)
+    kept = min(kept, concurrency // 2)
     return min(free, max(free - kept, own - held.get(exchange_id, 0)))

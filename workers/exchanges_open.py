@@ -27,6 +27,8 @@ class JobPlace:
     most_jobs: int | None
     connector: Connector | None = None
     """The exchange's; None for a network."""
+    is_spent: bool = False
+    """Whether there are no tokens now: only jobs that need none may run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +37,7 @@ class OpenRound:
 
     running: Sequence[JobPlace]
     opens_in: float | None
-    """Seconds until a closed one opens; None when none will by itself."""
-    contenders: frozenset[str]
-    """Those that run, and those that only wait for their budget: all of them want slots."""
+    """Seconds until a closed one opens or has tokens again; None when none will by itself."""
 
 
 class OpenExchanges:
@@ -100,22 +100,18 @@ class OpenExchanges:
         """
         self._turn += 1
         now_ms, moment = self._server_clock.now_ms(), self._clock.monotonic()
-        running, waits, spent = list(self._networks), [], []
+        running, waits = list(self._networks), []
         for connector in self._connectors:
             stopped = connector.stopped(now_ms)
             exhausted_until = self._limiter.exhausted_until(connector.exchange_id)
             exhausted = exhausted_until - self._early_seconds - moment
             if stopped is not None:
                 waits.append((stopped.retry_at_ms - now_ms) / 1000)
-            elif exhausted > 0:
+                continue
+            most_jobs = connector.limits.max_concurrent_jobs
+            is_spent = exhausted > 0
+            if is_spent:
                 waits.append(exhausted)
-                spent.append(connector.exchange_id)
-            else:
-                most_jobs = connector.limits.max_concurrent_jobs
-                running.append(JobPlace(connector.exchange_id, most_jobs, connector))
+            running.append(JobPlace(connector.exchange_id, most_jobs, connector, is_spent))
         first = self._turn % len(running) if running else 0
-        return OpenRound(
-            running=running[first:] + running[:first],
-            opens_in=min(waits, default=None),
-            contenders=frozenset([*(each.exchange_id for each in running), *spent]),
-        )
+        return OpenRound(running[first:] + running[:first], opens_in=min(waits, default=None))

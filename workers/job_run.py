@@ -47,7 +47,7 @@ class JobRun:
         self.lease = lease
         self.cursor: Cursor = lease.job.cursor
         self.progress: Mapping[str, Any] = lease.job.document.get("progress") or {}
-        self.caller = Caller(str(lease.job.id), lease.job.asks_with_priority)
+        self.caller = Caller(str(lease.job.id), lease.job.asks_with_priority, lease.job.priority)
         self.pages = 0
         self.bars = 0
         self.came_further = asyncio.Event()
@@ -103,6 +103,7 @@ class JobRun:
             self.job.exchange_id,
             weight=weight,
             priority=self.caller.priority,
+            urgency=self.caller.urgency,
             patience=self._patience,
         )
         self.caller.tokens += 1

@@ -22,6 +22,7 @@ from collector.jobs.purge import purge
 from collector.jobs.states import Status
 from collector.jobs.sweep import sweep
 from collector.store.room import disk_room
+from workers.clock_watch import correct_dates
 from workers.duty import Duty
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class Maintenance:
             _by_exchange(counts),
             _by_exchange([each for each in counts if each.status == Status.ACTIVE]),
         )
+        await correct_dates(self._database)
         swept = await sweep(self._database)
         if swept:
             _log.info("swept", jobs=swept)

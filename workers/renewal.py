@@ -1,4 +1,4 @@
-"""Keeps a worker's leases alive, apart from what the jobs themselves are doing.
+"""The jobs that a worker has in hand, and the leases under them.
 
 It also notices that a job was paused or deleted: at once when the change stream reports it, and
 with every renewal at the latest.
@@ -12,21 +12,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from collector import logs, metrics
-from collector.errors import DatabaseUnavailable, JobStopped
-from workers.duty import Duty
+from collector.errors import JobStopped
+from collector.jobs.lease import Lease
+from workers.lease_renewal import LeaseRenewal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from bson import ObjectId
 
     from collector.clock import Clock
-    from collector.jobs.lease import Lease
     from collector.jobs.leasing import Leasing
     from workers.job_run import JobRun
 
 _log = logs.get("workers.renewal")
-_LOOK_EVERY_SHARE = 10  # how many times within a trust window to look at the clock
 
 
 @dataclass(slots=True)
@@ -37,17 +34,16 @@ class HeldJob:
     task: asyncio.Task[None]
 
 
-class Renewal:
+class Renewal(LeaseRenewal[Lease]):
     """Every lease this worker holds, renewed together in one statement."""
 
     def __init__(self, leasing: Leasing, clock: Clock) -> None:
+        super().__init__(leasing, clock, "renewal")
         self._leasing = leasing
-        self._clock = clock
         self._held: dict[ObjectId, HeldJob] = {}
         self._gone = asyncio.Event()
         self._changed: set[ObjectId] = set()
         self._look = asyncio.Event()
-        self._duty = Duty("renewal")
 
     def __len__(self) -> int:
         return len(self._held)
@@ -100,24 +96,25 @@ class Renewal:
             self._changed.add(job_id)
             self._look.set()
 
-    async def keep_renewing(self) -> None:
-        """Until cancelled: renews every third of the TTL and drops what cannot be trusted."""
-        terms = self._leasing.terms
-        look_every = min(terms.renew_every, terms.trust_seconds / _LOOK_EVERY_SHARE)
-        next_renewal = self._clock.monotonic() + terms.renew_every
-        while True:
-            await self._wait(look_every)
-            with self._duty.tolerated():
-                self._drop_untrusted()
-                changed, self._changed = self._changed, set()
-                if self._clock.monotonic() >= next_renewal:
-                    next_renewal = self._clock.monotonic() + terms.renew_every
-                    await self._renew()
-                    changed = set(self._held)
-                if changed:
-                    self._stop(await self._leasing.stopped(changed))
+    def leases(self) -> list[Lease]:
+        return [held.run.lease for held in self._held.values() if not held.run.lost]
 
-    async def _wait(self, seconds: float) -> None:
+    def replace(self, lease: Lease) -> None:
+        held = self._held.get(lease.job_id)
+        if held is not None and held.run.lease.fence == lease.fence:
+            held.run.lease = lease
+
+    def drop(self, lease: Lease, why: str) -> None:
+        held = self._held.get(lease.job_id)
+        if held is None or held.run.lease.fence != lease.fence or held.run.lost:
+            return  # It ended while the renewal was under way.
+        if held.run.settling:
+            return  # Our own settlement may have ended it already; its answer will show.
+        note_lost(held.run, why)
+        held.task.cancel()
+
+    async def pause(self, seconds: float) -> None:
+        """Until the next look, or until a job in hand was changed."""
         try:
             async with asyncio.timeout(seconds):
                 await self._look.wait()
@@ -126,41 +123,17 @@ class Renewal:
         finally:
             self._look.clear()
 
-    async def _renew(self) -> None:
-        leases = [held.run.lease for held in self._held.values() if not held.run.lost]
-        try:
-            # A renewal that hangs must not keep us from looking at the clock.
-            async with asyncio.timeout(self._leasing.terms.renew_every):
-                renewed, lost = await self._leasing.renew(leases)
-        except (DatabaseUnavailable, TimeoutError):
+    async def looked(self, *, renewed: bool) -> None:
+        """Stops the runs of jobs that were paused or deleted."""
+        changed, self._changed = self._changed, set()
+        if renewed:
+            changed = set(self._held)
+        if not changed:
             return
-        for job_id, lease in renewed.items():
-            held = self._held.get(job_id)
-            if held is not None and held.run.lease.fence == lease.fence:
-                held.run.lease = lease
-        for lease in lost:
-            self._drop(lease, "another worker holds the job")
-
-    def _stop(self, stopped: Iterable[ObjectId]) -> None:
-        for job_id in stopped:
+        for job_id in await self._leasing.stopped(changed):
             held = self._held.get(job_id)
             if held is not None:
                 held.run.halt(JobStopped(f"job {job_id} was paused or deleted"))
-
-    def _drop_untrusted(self) -> None:
-        now = self._clock.monotonic()
-        for held in list(self._held.values()):
-            if not held.run.lease.trusted(now):
-                self._drop(held.run.lease, "it could not be renewed in time")
-
-    def _drop(self, lease: Lease, why: str) -> None:
-        held = self._held.get(lease.job_id)
-        if held is None or held.run.lease.fence != lease.fence or held.run.lost:
-            return  # It ended while the renewal was under way.
-        if held.run.settling:
-            return  # Our own settlement may have ended it already; its answer will show.
-        note_lost(held.run, why)
-        held.task.cancel()
 
 
 def note_lost(run: JobRun, why: str) -> None:

@@ -68,10 +68,16 @@ class Running:
             if not run.lost:
                 raise
 
+    async def end(self, run: JobRun, error: Exception) -> None:
+        """Settles a run that broke off outside of its handler, as if the handler had failed."""
+        _log.warning("run_broke_off", kind=type(error).__name__, error=str(error)[:300])
+        await self._settle(run, self._reaction_to(error, run))
+
     async def _end_of(self, run: JobRun) -> Settlement | None:
         """Runs the handler and reads its end. None: another worker has the job."""
         try:
             outcome = await self._handlers.find(run.job.type)(run)
+            job = await self._cadences.applied(run.job)
         except LeaseLost as error:
             note_lost(run, str(error))
             return None
@@ -88,7 +94,6 @@ class Running:
             return settlement.done(vanish=outcome.vanish, cursor=cursor, progress=progress)
         if isinstance(run.job.schedule, Once):
             return settlement.done(cursor=cursor, progress=progress)
-        job = await self._cadences.applied(run.job)
         now_ms, spread = self._server_clock.now_ms(), random.random()
         return settlement.again(job, now_ms, spread, cursor=cursor, progress=progress)
 

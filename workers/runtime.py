@@ -21,6 +21,7 @@ from collector.jobs.runs import FLUSH_EVERY, RunHistory
 from workers.alone import Alone
 from workers.cadences import Cadences
 from workers.claiming import Claiming
+from workers.clock_watch import ClockWatch
 from workers.duty import Duty
 from workers.exchanges_open import OpenExchanges
 from workers.job_run import JobRun
@@ -97,7 +98,9 @@ class Worker:
         self._config = config
         self._limiter = limiter
         self._clock = clock or SystemClock()
-        self._leasing = Leasing(database, config.worker_id, terms=terms, clock=self._clock)
+        self._leasing = Leasing(
+            database, config.worker_id, terms=terms, clock=self._clock, types=handlers.types
+        )
         self._renewal = Renewal(self._leasing, self._clock)
         self._alone = Alone(self._leasing, self._renewal)
         self._wakeup = Wakeup(
@@ -141,6 +144,7 @@ class Worker:
             wishes,
             data_root=config.data_root,
         )
+        self._clock_watch = ClockWatch(database, self._wakeup.ring)
         self._draining = asyncio.Event()
 
     def drain(self) -> None:
@@ -155,6 +159,7 @@ class Worker:
             duties = [
                 group.create_task(self._renewal.keep_renewing()),
                 group.create_task(self._wakeup.keep_watching()),
+                group.create_task(self._clock_watch.keep_looking()),
                 group.create_task(self._keep_history()),
                 group.create_task(self._maintenance.keep_going()),
             ]
@@ -218,6 +223,8 @@ class Worker:
                 await self._running.run(run)
         except LeaseLost as error:
             note_lost(run, str(error))
+        except Exception as error:  # noqa: BLE001 - whatever happens to one job, the worker goes on
+            await self._running.end(run, error)
         finally:
             self._renewal.release(run)
             self._wakeup.ring()

@@ -18,6 +18,7 @@ from collector.connectors.session_lease import SessionLease, SessionLeases
 from collector.errors import CollectorError, DatabaseUnavailable
 from collector.exchanges.registry import is_exclusive
 from workers.duty import Duty
+from workers.lease_renewal import LeaseRenewal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 LOOK_AGAIN_SECONDS = 60.0
 """When to look again whether this machine can open a session at all."""
-LOOKS_A_TERM = 10
-"""How often within the time that a lease is trusted its holder looks at the clock."""
 
 _log = logs.get("workers.session")
 
@@ -54,7 +53,7 @@ class HeldRight:
         self.keeper.diagnose(self.exchange_id, diag)
 
 
-class SessionKeeper:
+class SessionKeeper(LeaseRenewal[SessionLease]):
     """Every session lease of one worker. Leave it only when their exchanges are closed."""
 
     def __init__(
@@ -68,8 +67,8 @@ class SessionKeeper:
     ) -> None:
         """`lacking` returns what this machine lacks to open a session; None: nothing."""
         self._leases = SessionLeases(database, worker_id, clock, terms)
+        super().__init__(self._leases, clock, "session")
         self._server_clock = database.server_clock
-        self._clock = clock
         self._lacking = lacking
         self._held: dict[str, SessionLease] = {}
         self._unable: dict[str, tuple[str, float]] = {}
@@ -83,7 +82,7 @@ class SessionKeeper:
 
     async def __aenter__(self) -> SessionKeeper:
         self._tasks = [
-            asyncio.create_task(self._keep_renewing(), name="session:renew"),
+            asyncio.create_task(self.keep_renewing(), name="session:renew"),
             asyncio.create_task(self._keep_reporting(), name="session:report"),
         ]
         return self
@@ -181,39 +180,14 @@ class SessionKeeper:
             await self._leases.report_unable(exchange_id, reason)
         return True
 
-    async def _keep_renewing(self) -> None:
-        terms = self._leases.terms
-        look_every = min(terms.renew_every, terms.trust_seconds / LOOKS_A_TERM)
-        next_renewal = self._clock.monotonic() + terms.renew_every
-        duty = Duty("session")
-        while True:
-            await asyncio.sleep(look_every)
-            with duty.tolerated():
-                self._drop_untrusted()
-                if self._clock.monotonic() >= next_renewal:
-                    next_renewal = self._clock.monotonic() + terms.renew_every
-                    await self._renew()
+    def leases(self) -> list[SessionLease]:
+        return list(self._held.values())
 
-    async def _renew(self) -> None:
-        for lease in list(self._held.values()):
-            try:
-                # A renewal that hangs must not keep us from looking at the clock.
-                async with asyncio.timeout(self._leases.terms.renew_every):
-                    renewed = await self._leases.renew(lease)
-            except (DatabaseUnavailable, TimeoutError):
-                continue
-            if renewed is not None:
-                self._held[lease.exchange_id] = renewed
-            else:
-                self._drop(lease, "another worker holds the session")
+    def replace(self, lease: SessionLease) -> None:
+        if lease.exchange_id in self._held:
+            self._held[lease.exchange_id] = lease
 
-    def _drop_untrusted(self) -> None:
-        now = self._clock.monotonic()
-        for lease in list(self._held.values()):
-            if lease.left(now) <= 0:
-                self._drop(lease, "it could not be renewed in time")
-
-    def _drop(self, lease: SessionLease, why: str) -> None:
+    def drop(self, lease: SessionLease, why: str) -> None:
         if self._held.pop(lease.exchange_id, None) is None:
             return
         _log.warning("session_lease_lost", exchange=lease.exchange_id, fence=lease.fence, why=why)

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from workers.session_keeper import SessionKeeper
 
 
+JUST_REFRESHED_MS = 60_000
+"""A list of markets that is younger than this is taken at its word about an unknown symbol."""
+
+
 @dataclass(frozen=True, slots=True)
 class Venue:
     """One exchange, opened for requests."""
@@ -114,7 +118,8 @@ class Venues:
     async def with_markets(self, exchange_id: str, symbol: str | None = None) -> Venue:
         """The venue with its markets known: from the book when fresh, else requested and stored.
 
-        A symbol unknown to this worker may have been listed since: it looks again.
+        A symbol that is not among them may have been listed since: the list is requested again,
+        unless that was done a moment ago.
         """
         async with self._locks.setdefault(exchange_id, asyncio.Lock()):
             venue = await self._get(exchange_id)
@@ -124,9 +129,11 @@ class Venues:
             markets = await self.book.load(exchange_id)
             if markets is not None:
                 venue.exchange.restore_markets(markets)
-                self._symbols[exchange_id] = _symbols(markets)
-            elif known is None:
-                await self.refresh(venue)
+                known = self._symbols[exchange_id] = _symbols(markets)
+                age_ms = await self.book.age_ms(exchange_id)
+                if symbol is None or symbol in known or (age_ms or 0) < JUST_REFRESHED_MS:
+                    return venue
+            await self.refresh(venue)
             return venue
 
     async def of(self, series: Series) -> Venue:

@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Caller:
-    """The name of a caller, whether it has priority, and how many tokens it has spent."""
+    """Who sends requests."""
 
     name: str = ""
     priority: bool = False
+    """Whether its requests may use the reserve of a window."""
+    urgency: int = 0
+    """The priority of its job: the lower one gets the next token. Who has no job goes first."""
     tokens: int = 0
+    """How many tokens it has spent."""
 
 
 _CALLER: ContextVar[Caller | None] = ContextVar("collector_caller", default=None)

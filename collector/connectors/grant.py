@@ -14,6 +14,9 @@ Two things are written by a denied command, too. Requests that were late are cha
 or not a token is granted. And a heavy request that has been denied for a whole period reserves the
 room it needs, or lighter ones would always come before it.
 
+What the windows had counted before the statement stays in `limiter.before`. It is needed when the
+server's clock has been set ahead: then grants that still count seem to be old (lane.py).
+
 The stages: `_now` is the clock, never behind the last grant; `_w0`, `_w1`, ... are the windows
 moved up to `_now` and charged; `_k` is how many may go; the last stage writes all of it back, or
 the document as it was.
@@ -27,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from collector.connectors.circuit.fold import probe_room, probing
 from collector.connectors.grant_spacing import GrantSpacing
 from collector.connectors.grant_window import GrantWindow, Want, saving
+from collector.connectors.lateness import stored_margins
 from collector.mongo.client import NOW_MS, Document
 
 if TYPE_CHECKING:
@@ -69,8 +73,16 @@ class Ask:
 def grant_filter(connector: Connector) -> Document:
     """The connector, with exactly the limits that the statement was made for."""
     limits = {name: connector.document.get(name) for name in _LIMIT_FIELDS}
-    margins = (connector.document.get("lateness") or {}).get("margins")
-    return {"exchange_id": connector.exchange_id, **limits, "lateness.margins": margins}
+    margins = {
+        f"limiter.windows.{at}.margin": margin for at, margin in enumerate(_margins(connector))
+    }
+    return {"exchange_id": connector.exchange_id, **limits, **margins}
+
+
+def _margins(connector: Connector) -> list[Document | None]:
+    """By window, as they are stored; None where none was measured."""
+    windows = connector.all_windows
+    return [*stored_margins(connector.document), *(None for _ in windows)][: len(windows)]
 
 
 def grant_pipeline(connector: Connector, ask: Ask, now_ms: Expression = NOW_MS) -> list[Document]:
@@ -79,8 +91,10 @@ def grant_pipeline(connector: Connector, ask: Ask, now_ms: Expression = NOW_MS) 
     sliding, spaced = limits.algorithm == "sliding_window", limits.spacing is not None
     charges = ask.charges or [0] * len(connector.all_windows)
     windows = [
-        GrantWindow(at, window, sliding, charge, spaced)
-        for at, (window, charge) in enumerate(zip(connector.all_windows, charges, strict=True))
+        GrantWindow(at, window, margin, sliding, charge, spaced)
+        for at, (window, margin, charge) in enumerate(
+            zip(connector.all_windows, _margins(connector), charges, strict=True)
+        )
     ]
     fits = [each.prefix(ask.wants, limits.reserve_threshold) for each in windows]
     changes = _granted(connector, windows, ask)
@@ -102,24 +116,44 @@ def grant_pipeline(connector: Connector, ask: Ask, now_ms: Expression = NOW_MS) 
 
 def answer_projection(nonce: str, wanted: int) -> Document:
     """The answer: small for a full grant; with the whole state when a request has to wait."""
-    full = {"$and": [{"$eq": ["$limiter.nonce", nonce]}, {"$eq": ["$limiter.granted", wanted]}]}
-    used = {"$ifNull": ["$$this.used", 0]}
-    counted = {"$add": [{"$ifNull": ["$$this.sum", 0]}, {"$ifNull": ["$$this.cur", used]}]}
+    full = {
+        "$and": [
+            wanted > 0,
+            {"$eq": ["$limiter.nonce", nonce]},
+            {"$eq": ["$limiter.granted", wanted]},
+        ]
+    }
     return {
         "now": "$$NOW",
-        "counted": {"$map": {"input": "$limiter.windows", "in": counted}},
+        "counted": _COUNTED,
         "starts": {"$map": {"input": "$limiter.windows", "in": {"$ifNull": ["$$this.start", 0]}}},
         **dict.fromkeys(("status", "paused_until", "blocked_until"), 1),
+        "lateness.least": 1,
         "circuit": dict.fromkeys(("state", "tripped_until", "probe", "transition", "settings"), 1),
         "limiter": {
             "nonce": 1,
             "granted": 1,
+            "before": 1,
             "clock": 1,
             "saved": 1,
             "windows": {"$cond": [full, "$$REMOVE", "$limiter.windows"]},
             "spaced": {"$cond": [full, "$$REMOVE", "$limiter.spaced"]},
         },
     }
+
+
+_COUNTED: Expression = {
+    "$map": {
+        "input": "$limiter.windows",
+        "in": {
+            "$add": [
+                {"$ifNull": ["$$this.sum", 0]},
+                {"$ifNull": ["$$this.cur", {"$ifNull": ["$$this.used", 0]}]},
+            ]
+        },
+    }
+}
+"""What each stored window has counted, whether or not all of it still counts."""
 
 
 def _may_send() -> Expression:
@@ -148,6 +182,7 @@ def _granted(connector: Connector, windows: Sequence[GrantWindow], ask: Ask) -> 
             "clock": "$_now",
             "nonce": ask.nonce,
             "granted": "$_k",
+            "before": _COUNTED,
             "saved": saved,
             "windows": [each.charged(ask.wants) for each in windows],
         },
@@ -182,7 +217,15 @@ def _denied(windows: Sequence[GrantWindow], ask: Ask) -> Expression:
     """What a command that grants nothing writes: charges, reserved room, or nothing."""
     changes: list[Expression] = []
     if any(each.charge for each in windows):
-        changes.append({"clock": "$_now", "windows": [each.charged() for each in windows]})
+        changes.append(
+            {
+                "clock": "$_now",
+                "nonce": ask.nonce,
+                "granted": 0,
+                "before": _COUNTED,
+                "windows": [each.charged() for each in windows],
+            }
+        )
     if ask.save_ms and ask.wants:
         mine = {
             "weight": ask.wants[0].weight,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from collector.connectors.connector import Connector
@@ -11,6 +12,8 @@ from collector.connectors.in_flight import NEVER
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+
+    from collector.connectors.lateness import Lateness
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +28,14 @@ class GrantAnswer:
     """How many waiting requests the command was for."""
 
     @property
+    def written(self) -> bool:
+        """Whether the command changed the windows: it granted or charged something."""
+        return self._limiter.get("nonce") == self.nonce
+
+    @property
     def granted(self) -> int:
         """How many of the waiting requests may go."""
-        ours = self._limiter.get("nonce") == self.nonce
-        return int(self._limiter["granted"]) if ours else 0
+        return int(self._limiter["granted"]) if self.written else 0
 
     @property
     def now(self) -> datetime | None:
@@ -65,6 +72,20 @@ class GrantAnswer:
         counts = self.document.get("counted") or ()
         windows = self.connector.all_windows
         return {(w.unit, w.period_ms): n for w, n in zip(windows, counts, strict=False)}
+
+    @property
+    def expired(self) -> list[int]:
+        """What each window had counted before this command and no longer counts after it."""
+        before, counted = self._limiter.get("before") or (), self.document.get("counted") or ()
+        pairs = zip_longest(before, counted, fillvalue=0)
+        return [max(0, earlier - later) for earlier, later in pairs]
+
+    @property
+    def lateness(self) -> Lateness:
+        """What is known of the exchange's latency, with the shortest times as of this answer."""
+        return self.connector.lateness.with_least(
+            (self.document.get("lateness") or {}).get("least")
+        )
 
     @property
     def resets_at(self) -> tuple[float, ...]:

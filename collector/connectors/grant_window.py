@@ -35,6 +35,8 @@ class GrantWindow:
 
     at: int
     window: Window
+    margin: Document | None
+    """Its measured margin as it is stored, which the statement's filter requires to be this one."""
     sliding: bool
     charge: int
     watches_priority: bool = False
@@ -198,6 +200,7 @@ class GrantWindow:
         return {
             "unit": self.window.unit,
             "period_ms": self.window.period_ms,
+            **({} if self.margin is None else {"margin": {"$literal": self.margin}}),
             **state,
             # A field whose value is missing is not written.
             "reported": {"$cond": [{"$gt": [f"{moved}.reported", None]}, reported, "$$REMOVE"]},

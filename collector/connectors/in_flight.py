@@ -51,21 +51,40 @@ class InFlight:
         return min(self.lateness.least_ms, self.report.least_ms)
 
     def know(self, windows: Sequence[Window], lateness: Lateness) -> None:
-        """Takes over the limits and what all workers have reported."""
-        if len(windows) != len(self.charges):
-            self.charges = [0] * len(windows)
-        self.windows, self.lateness = windows, lateness
+        """Takes over the limits and what all workers have reported.
+
+        What was to be charged to a window is charged to those of the same unit.
+        """
+        before, self.windows, self.lateness = self.windows, windows, lateness
+        if _names(before) == _names(windows) and len(self.charges) == len(windows):
+            return
+        charges = list(zip(before, self.charges, strict=False))
+        self.charges = [
+            max((charge for old, charge in charges if old.unit == window.unit), default=0)
+            for window in windows
+        ]
+        for flight in self._flights.values():
+            flight.resets_at = [*flight.resets_at, *(NEVER for _ in windows)][: len(windows)]
+            flight.charged_at = self._first_charges(flight.asked_at, flight.resets_at)
 
     def leaves(self, token: int, asked_at: float, weight: int, resets_at: Sequence[float]) -> None:
         """A request leaves; `token` identifies it."""
-        first = [
+        first = self._first_charges(asked_at, resets_at)
+        self._flights[token] = Flight(asked_at, weight, first, list(resets_at))
+
+    def _first_charges(self, asked_at: float, resets_at: Sequence[float]) -> list[float]:
+        """When a request that is still under way is charged first, by window."""
+        return [
             asked_at + self._grace(at, window) if resets == NEVER else NEVER
             for at, (window, resets) in enumerate(zip(self.windows, resets_at, strict=False))
         ]
-        self._flights[token] = Flight(asked_at, weight, first, list(resets_at))
 
-    def came_back(self, token: int, now: float | None) -> None:
-        """Its answer came; or there will be none (None), and the time of its arrival is unknown."""
+    def came_back(self, token: int, now: float | None, *, learn: bool = True) -> None:
+        """Its answer came; or there will be none (None), and the time of its arrival is unknown.
+
+        Only an answer teaches how long requests take. A connection that is refused within 3 ms
+        would make all punctual answers late.
+        """
         flight = self._flights.pop(token, None)
         if flight is None:
             return
@@ -74,7 +93,8 @@ class InFlight:
             return
         took_ms = (now - flight.asked_at) * 1000
         late_ms = took_ms - min(self.least_ms, took_ms)
-        self.report.add(took_ms, late_ms)
+        if learn:
+            self.report.add(took_ms, late_ms)
         late = [
             self._is_late(late_ms, at, window) if resets == NEVER else now >= resets
             for at, (window, resets) in enumerate(zip(self.windows, flight.resets_at, strict=False))
@@ -99,9 +119,10 @@ class InFlight:
             next_look = soonest if next_look is None else min(next_look, soonest)
         return next_look
 
-    def window_is_full(self) -> None:
-        """Everything counts as spent for one period: the server's clock has jumped forward."""
-        self.charges = [window.limit for window in self.windows]
+    def charge(self, counts: Sequence[int]) -> None:
+        """Counts so much of each window once more."""
+        pairs = zip(self.charges, counts, strict=False)
+        self.charges = [charge + more for charge, more in pairs]
 
     def take_charges(self) -> tuple[list[int], int]:
         """What is to be counted once more, by window, and for how many requests."""
@@ -130,3 +151,7 @@ class InFlight:
             if is_due:
                 self.charges[at] += window.cost(flight.weight)
         self.charged += any(due)
+
+
+def _names(windows: Sequence[Window]) -> list[tuple[str, int]]:
+    return [(window.unit, window.period_ms) for window in windows]

@@ -1,8 +1,9 @@
 """The queue for one exchange's tokens in one process.
 
 A lane has at most one command under way; requests that arrive meanwhile go with the next. That
-makes it fast, and fair: first come, first served, priority callers ahead. Between two commands it
-waits until the first waiting request may have its token.
+makes it fast. Callers that may use the reserve go first, then the others by the priority of their
+jobs (collector/priority.py), so that the many requests of backfills do not hold up new bars.
+Between two commands the lane waits until the first waiting request may have its token.
 
 Requests that were late (way.py) are charged with the lane's next command, or with one of its own
 when no request waits.
@@ -20,20 +21,20 @@ from typing import TYPE_CHECKING
 from pymongo import ReturnDocument
 
 from collector import metrics
+from collector.connectors.clock_correction import correction
 from collector.connectors.connector import Connector
-from collector.connectors.connector_fields import SET_BACK_MS, healing
 from collector.connectors.grant import Ask, answer_projection, grant_filter, grant_pipeline
 from collector.connectors.grant_answer import GrantAnswer
 from collector.connectors.grant_window import Want
 from collector.connectors.pace import Pace
 from collector.connectors.starving import Starving
 from collector.connectors.token import Token
-from collector.connectors.way import Way
+from collector.connectors.way import WITHOUT_COUNTS, Way
 from collector.errors import CostNeverFits, NotFound, RateLimited, RetryLater
+from collector.mongo.remembered_time import SET_BACK_MS
+from collector.priority import in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from collector.clock import Clock
     from collector.connectors.circuit.shared import SharedCircuit
     from collector.connectors.connector import Denial
@@ -53,6 +54,8 @@ class _Waiter:
     want: Want
     patient_until: float
     answer: asyncio.Future[Token]
+    urgency: int = 0
+    """The priority of the caller's job; the lower one goes first."""
     ask_at: float = 0.0
     """The earliest time at which a token may be available."""
 
@@ -87,14 +90,15 @@ class Lane:
         self._serving: asyncio.Task[None] | None = None
         self._unspent_probe: str | None = None
         self._denied_since_grant = 0
+        self._turn = 0
         self._connector: Connector | None = None
         self._seen: tuple[int, float] | None = None  # the server's time, and when it was read
-        self._heeded_at = float("-inf")
+        self._step_charged_at = float("-inf")
 
-    async def acquire(self, want: Want, patience: float) -> Token:
+    async def acquire(self, want: Want, patience: float, urgency: int = 0) -> Token:
         """A token, at once or within `patience` seconds. Raises RateLimited, CostNeverFits."""
-        now = self._clock.monotonic()
-        waiter = _Waiter(want, now + patience, asyncio.get_running_loop().create_future())
+        now, answer = self._clock.monotonic(), asyncio.get_running_loop().create_future()
+        waiter = _Waiter(want, now + patience, answer, urgency)
         if not self._goes_first(waiter) and self.exhausted_until <= waiter.patient_until:
             # It can wait for the same tokens as the others.
             waiter.ask_at = self.exhausted_until
@@ -140,17 +144,26 @@ class Lane:
                 return
 
     def _next_batch(self) -> list[_Waiter]:
-        """Requests for the next command: priority first, then starving ones, then in order."""
+        """Requests for the next command: who goes first, then starving ones, then by urgency."""
         now = self._clock.monotonic()
-        due = [waiter for waiter in self._waiting if waiter.ask_at <= now]
-        due.sort(
-            key=lambda w: (
-                not self._goes_first(w),
-                not self._starving.save_ms(w.want.weight, now),
-            )
-        )
+        first: list[_Waiter] = []
+        starving: list[_Waiter] = []
+        others: list[_Waiter] = []
+        for waiter in self._waiting:
+            if waiter.ask_at > now:
+                continue
+            if self._goes_first(waiter):
+                first.append(waiter)
+            elif self._starving.save_ms(waiter.want.weight, now):
+                starving.append(waiter)
+            else:
+                others.append(waiter)
+        if len({waiter.urgency for waiter in others}) > 1:
+            urgent = sorted(others, key=lambda waiter: waiter.urgency)
+            others = in_order(urgent, others, self._turn)
         most = self._pace.most(now)
-        return due[: self._batch if most is None else min(most, self._batch)]
+        most = self._batch if most is None else min(most, self._batch)
+        return [*first, *starving, *others][:most]
 
     def _goes_first(self, waiter: _Waiter) -> bool:
         connector = self._connector
@@ -178,26 +191,19 @@ class Lane:
                 await asyncio.sleep(1.0)
 
     async def _ask(self, batch: list[_Waiter]) -> None:
-        charges, charged = self.way.flying.take_charges()
-        try:
-            answer = await self._answer(batch, charges, charged)
-        except NotFound:
-            raise  # There is nothing to charge any more.
-        except BaseException:
-            self.way.flying.give_back(charges, charged)
-            raise
-        metrics.TOKENS_CHARGED.labels(self.exchange_id).inc(charged)
+        answer = await self._answer(batch)
         self.counted = answer.counted
+        self.way.flying.lateness = answer.lateness
         if answer.now is not None:
             self._server_clock.anchor(answer.now, answer.sent)
-        if self._has_jumped_ahead(answer):
-            # The last grant may be too much: it is dropped, and no token is used for one period.
-            self.way.flying.window_is_full()
+        if self._seems_older(answer):
+            # The grant may be too much: it is dropped, and what seemed to have expired is charged.
+            self.way.flying.charge(answer.expired)
             return
         self._hand_out(batch[: answer.granted], answer)
         if answer.clock_ms > answer.now_ms + SET_BACK_MS:
             # The server's clock was set back: waiting requests repeat once that is corrected.
-            await self._collection.update_one(*healing(self.exchange_id))
+            await self._collection.update_one(*correction(self.exchange_id))
             return
         self._turn_away(batch[answer.granted : answer.wanted], answer)
 
@@ -210,6 +216,7 @@ class Lane:
         self._unspent_probe = probe if lucky[0].answer.done() else None
         self._pace.took(len(lucky), self._clock.monotonic())
         life_ms, resets_at = answer.connector.token_life_ms, answer.resets_at
+        self._turn += sum(not self._goes_first(waiter) for waiter in lucky)
         for waiter in lucky:
             self._starving.granted(waiter.want.weight)
             if not waiter.answer.done():
@@ -224,41 +231,53 @@ class Lane:
                 )
                 waiter.answer.set_result(token)
 
-    async def _answer(
-        self, batch: list[_Waiter], charges: Sequence[int], charged: int
-    ) -> GrantAnswer:
+    async def _answer(self, batch: list[_Waiter]) -> GrantAnswer:
         """One command for all of them, repeated only when the limits have changed."""
-        nonce = uuid.uuid4().hex
         for _ in range(LIMIT_READS):
             connector = self._connector or await self._read_limits()
-            wants = connector.asked_together([waiter.want for waiter in batch])
-            sent = self._clock.monotonic()
-            ask = Ask(
-                wants,
-                nonce,
-                self._denied_since_grant,
-                self._unspent_probe,
-                charges if len(charges) == len(connector.all_windows) else (),
-                charged,
-                self._starving.save_ms(wants[0].weight, sent) if wants else 0,
-            )
+            answer = await self._answer_under(connector, batch)
+            if answer is not None:
+                return answer
+            self._connector = None
+        raise RetryLater(f"{self.exchange_id}: its limits keep changing")
+
+    async def _answer_under(self, connector: Connector, batch: list[_Waiter]) -> GrantAnswer | None:
+        """The answer of one command; None when the connector has other limits by now."""
+        nonce, sent = uuid.uuid4().hex, self._clock.monotonic()
+        wants = connector.asked_together([waiter.want for waiter in batch])
+        charges, charged = self.way.flying.take_charges()
+        ask = Ask(
+            wants,
+            nonce,
+            self._denied_since_grant,
+            self._unspent_probe,
+            charges,
+            charged,
+            self._starving.save_ms(wants[0].weight, sent) if wants else 0,
+        )
+        answer = None
+        try:
             answer = await self._collection.find_one_and_update(
                 grant_filter(connector),
                 grant_pipeline(connector, ask),
                 projection=answer_projection(nonce, len(wants)),
                 return_document=ReturnDocument.AFTER,
             )
-            if answer is not None:
-                self.way.token_took(self._clock.monotonic() - sent)
-                return GrantAnswer(connector, answer, nonce, sent, len(wants))
-            self._connector = None
-        raise RetryLater(f"{self.exchange_id}: its limits keep changing")
+        finally:
+            if answer is None:
+                self.way.flying.give_back(charges, charged)
+        if answer is None:
+            return None
+        metrics.TOKENS_CHARGED.labels(self.exchange_id).inc(charged)
+        self.way.token_took(self._clock.monotonic() - sent)
+        return GrantAnswer(connector, answer, nonce, sent, len(wants))
 
     async def _read_limits(self) -> Connector:
         document = await self._collection.find_one(
-            {"exchange_id": self.exchange_id}, projection={"limiter": 0}
+            {"exchange_id": self.exchange_id}, projection=WITHOUT_COUNTS
         )
         if document is None:
+            self.way.flying.take_charges()  # There is nothing to charge any more.
             raise NotFound(f"there is no connector {self.exchange_id!r}")
         connector = self._connector = Connector.from_document(document)
         self.way.flying.know(connector.all_windows, connector.lateness)
@@ -299,23 +318,31 @@ class Lane:
             RateLimited(self.exchange_id, wait_ms, denial.reason, retry_at_ms=denial.retry_at_ms),
         )
 
-    def _has_jumped_ahead(self, answer: GrantAnswer) -> bool:
-        """Whether the server's clock moved on by more than our own since the last answer.
+    def _seems_older(self, answer: GrantAnswer) -> bool:
+        """Whether this command may have forgotten grants that still count.
 
-        After a failover to a primary whose clock is ahead, earlier grants would seem to be old. A
-        large jump that any part of this process notices is handled once by each lane.
+        That is so when the server's clock has moved on by more than our own since the last answer,
+        as after a failover to a primary whose clock is ahead. A denied command has forgotten
+        nothing; then the next one that changes the windows is judged.
         """
+        stepped = self._has_moved_ahead(answer)
+        if not stepped or answer.written:
+            self._seen = (answer.now_ms, answer.sent)
+        if stepped and answer.written:
+            self._step_charged_at = self._clock.monotonic()
+        return stepped and answer.written
+
+    def _has_moved_ahead(self, answer: GrantAnswer) -> bool:
         windows = answer.connector.all_windows
         span_s = max(window.span_ms for window in windows) / 1000
-        margin_s = min(window.margin_ms for window in windows) / 1000
         now, set_ahead_at = self._clock.monotonic(), self._server_clock.set_ahead_at
-        before, self._seen = self._seen, (answer.now_ms, answer.sent)
-        if self._heeded_at < set_ahead_at and now - set_ahead_at < span_s:
-            self._heeded_at = now
-            return True
-        if before is None:
+        if self._step_charged_at < set_ahead_at and now - set_ahead_at < span_s:
+            return True  # Another part of this process has noticed it.
+        if self._seen is None:
             return False
-        elapsed_s, moved_s = now - before[1], (answer.now_ms - before[0]) / 1000
+        seen_ms, seen_at = self._seen
+        margin_s = min(window.margin_ms for window in windows) / 1000
+        elapsed_s, moved_s = now - seen_at, (answer.now_ms - seen_ms) / 1000
         return elapsed_s < span_s and moved_s > elapsed_s + margin_s
 
 

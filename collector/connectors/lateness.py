@@ -80,6 +80,12 @@ class Margin:
             "settles_at": self.settles_at,
         }
 
+    def within(self, most_ms: int) -> Margin:
+        """No larger than a window allows whose period is shorter now."""
+        return replace(
+            self, judged_ms=min(self.judged_ms, most_ms), granted_ms=min(self.granted_ms, most_ms)
+        )
+
     def settled(self, now_ms: int) -> Margin:
         """With grants at the smaller margin, once the larger one no longer matters."""
         if self.judged_ms < self.granted_ms and now_ms >= self.settles_at:
@@ -104,18 +110,30 @@ class Lateness:
     token_ms: float = float("inf")
     counts: tuple[int, ...] = ()
     chosen_at: int = 0
-    margins: tuple[Margin, ...] = ()
+    margins: tuple[Margin | None, ...] = ()
+    """By window; each is stored with what its window has counted, so that the two stay together."""
 
     @classmethod
     def from_document(cls, connector: Mapping[str, Any]) -> Lateness:
         stored = connector.get("lateness") or {}
-        leasts, counts = (_generations(stored.get(name)) for name in ("least", "histogram"))
-        return cls(
-            least_ms=min((each["took_ms"] for each in leasts), default=float("inf")),
-            token_ms=min((each["token_ms"] for each in leasts), default=float("inf")),
+        counts = _generations(stored.get("histogram"))
+        found = cls(
             counts=_enough([each["counts"] for each in counts]),
             chosen_at=stored.get("chosen_at", 0),
-            margins=tuple(map(Margin.from_document, stored.get("margins") or ())),
+            margins=tuple(
+                None if margin is None else Margin.from_document(margin)
+                for margin in stored_margins(connector)
+            ),
+        )
+        return found.with_least(stored.get("least"))
+
+    def with_least(self, stored: Mapping[str, Any] | None) -> Lateness:
+        """With the shortest times that all workers together have reported by now."""
+        leasts = _generations(stored)
+        return replace(
+            self,
+            least_ms=min((each["took_ms"] for each in leasts), default=float("inf")),
+            token_ms=min((each["token_ms"] for each in leasts), default=float("inf")),
         )
 
     @property
@@ -129,13 +147,14 @@ class Lateness:
 
     def margin(self, at: int, window: Window) -> Margin:
         """The margin of the window at this place; the fixed one before any was measured."""
-        if at < len(self.margins):
-            return self.margins[at]
-        return Margin(window.fixed_margin_ms, window.fixed_margin_ms)
+        measured = self.margins[at] if at < len(self.margins) else None
+        if measured is None:
+            return Margin(window.fixed_margin_ms, window.fixed_margin_ms)
+        return measured.within(window.largest_margin_ms)
 
     def chosen(self, windows: Sequence[Window], now_ms: int) -> tuple[Margin, ...]:
         """The margins that hold from now on; the existing ones when nothing changes."""
-        if self.answers < ENOUGH_ANSWERS and not self.margins:
+        if self.answers < ENOUGH_ANSWERS and not any(self.margins):
             return ()
         settled = tuple(self.margin(at, w).settled(now_ms) for at, w in enumerate(windows))
         if self.answers < ENOUGH_ANSWERS or now_ms - self.chosen_at < CHOSEN_FOR_MS:
@@ -144,6 +163,12 @@ class Lateness:
             margin.towards(best_margin_ms(self.counts, self.token_ms, window), window, now_ms)
             for margin, window in zip(settled, windows, strict=True)
         )
+
+
+def stored_margins(connector: Mapping[str, Any]) -> list[Document | None]:
+    """The margins in a connector's document, by window; None where none was measured."""
+    states = (connector.get("limiter") or {}).get("windows") or ()
+    return [state.get("margin") for state in states]
 
 
 def best_margin_ms(counts: Sequence[int], token_ms: float, window: Window) -> int:

@@ -65,32 +65,36 @@ class Limiter:
         *,
         weight: int = 1,
         priority: bool = False,
+        urgency: int = 0,
         patience: float = 0.0,
         key: str | None = None,
     ) -> Token:
         """Returns when one request may leave, at once or within `patience` seconds.
 
-        `key` is what the connector spaces requests by, where it does.
+        `priority` may use the reserve of a window; among the others the lower `urgency` goes first
+        (collector/priority.py). `key` is what the connector spaces requests by, where it does.
 
         Raises RateLimited with the reason and when to come back, CostNeverFits when no waiting
         can help, NotFound when there is no such connector.
         """
         want = Want(weight, priority, key)
         if not self._use_global:
-            return await self._of_exchange(exchange_id, want, patience)
+            return await self._of_exchange(exchange_id, want, urgency, patience)
         # The global token first: it only protects our own machines and may wait, while the
         # exchange's must be spent at once.
-        general = await self._of_all_exchanges(priority, patience)
+        general = await self._of_all_exchanges(priority, urgency, patience)
         try:
-            return await self._of_exchange(exchange_id, want, patience)
+            return await self._of_exchange(exchange_id, want, urgency, patience)
         except BaseException:
             self._spare.append(general)
             raise
 
-    async def _of_exchange(self, exchange_id: str, want: Want, patience: float) -> Token:
+    async def _of_exchange(
+        self, exchange_id: str, want: Want, urgency: int, patience: float
+    ) -> Token:
         lane = self._lane(exchange_id)
         for _ in range(STALE_TRIES):
-            token = await lane.acquire(want, patience)
+            token = await lane.acquire(want, patience, urgency)
             if self.clock.monotonic() <= token.good_until:
                 return token
             lane.ask_for_fewer(than=token.together)
@@ -98,20 +102,25 @@ class Limiter:
         metrics.TOKENS_DENIED.labels(exchange_id, "stale").inc()
         raise RateLimited(exchange_id, token.life_ms, "stale")
 
-    async def _of_all_exchanges(self, priority: bool, patience: float) -> Token:
+    async def _of_all_exchanges(self, priority: bool, urgency: int, patience: float) -> Token:
         while self._spare:
             spare = self._spare.popleft()
             if self.clock.monotonic() - spare.asked_at < SPARE_SECONDS:
                 return spare
-        return await self._lane(GLOBAL).acquire(Want(1, priority), patience)
+        return await self._lane(GLOBAL).acquire(Want(1, priority), patience, urgency)
 
     def sent(self, exchange_id: str, token: Token, weight: int) -> None:
         """The request leaves; every call is followed by `answered` or `waste`."""
         self._lane(exchange_id).way.sent(token, weight)
 
-    def answered(self, exchange_id: str, token: Token, at: float | None) -> None:
-        """Its answer, or a time-out, came `at` this moment; None: it may still arrive."""
-        self._lane(exchange_id).way.answered(token, at)
+    def answered(
+        self, exchange_id: str, token: Token, at: float | None, *, learn: bool = True
+    ) -> None:
+        """Its answer, or a failure, came `at` this moment; None: it may still arrive.
+
+        `learn` says that it was an answer, from which the exchange's latency is learned.
+        """
+        self._lane(exchange_id).way.answered(token, at, learn=learn)
 
     def waste(self, exchange_id: str, token: Token) -> None:
         """Records a token that expired before its request could leave."""

@@ -57,6 +57,7 @@ class ConnectorPermit:
                 call.exchange_id,
                 weight=call.weight,
                 priority=caller.priority,
+                urgency=caller.urgency,
                 patience=self._patience,
                 key=call.key,
             )
@@ -75,7 +76,7 @@ class ConnectorPermit:
         call, token = answer.call, self._tokens.pop(id(answer.call))
         metrics.REQUESTS.labels(call.exchange_id, call.endpoint, answer.outcome).inc()
         metrics.REQUEST_SECONDS.labels(call.exchange_id, call.endpoint).observe(answer.seconds)
-        self._limiter.answered(call.exchange_id, token, answer.arrived_at)
+        self._limiter.answered(call.exchange_id, token, answer.arrived_at, learn=answer.is_timed)
         await self._limiter.circuit(call.exchange_id).note(
             answer.health, token.probe, "" if answer.error is None else str(answer.error)
         )

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
+from collector.connectors.changed_limits import under_new_limits
+from collector.connectors.clock_correction import correction
 from collector.connectors.connector import GLOBAL, Connector, Limits
 from collector.connectors.connector_fields import (
     BLOCK_FORGOTTEN_MS,
@@ -19,11 +21,8 @@ from collector.connectors.connector_fields import (
     STATE_FIELDS,
     fresh_fields,
     growing_block,
-    healed_limiter,
-    healing,
     shortest_period_ms,
     shown_window,
-    under_new_limits,
 )
 from collector.errors import Changed, NotFound
 from collector.exchanges.throttle_log import QUOTAS
@@ -110,27 +109,16 @@ class ConnectorRegistry:
         return await self._change(exchange_id, fields, only_if=only_if)
 
     async def resume(self, exchange_id: str, *, only_if: Document | None = None) -> Connector:
-        """Lifts a pause. A ban stays: it was imposed by the exchange, not by the operator.
+        """Lifts a pause. A ban stays: it was imposed by the exchange, not by the operator."""
+        fields = {"status": "active", "paused_until": None}
+        return await self._change(exchange_id, fields, only_if=only_if)
 
-        Also repairs a limiter whose clock was once ahead of the server's: its grants are dated now,
-        so that they expire within one period and not at that future time.
+    async def correct_dates(self) -> int:
+        """Corrects what a clock that was ahead has dated too far in the future (see
+        clock_correction.py); returns in how many connectors.
         """
-        return await self._change(
-            exchange_id,
-            {
-                "status": "active",
-                "paused_until": None,
-                "limiter": healed_limiter(),
-            },
-            only_if=only_if,
-        )
-
-    async def heal(self) -> None:
-        """MongoDB's clock was set back: corrects recorded times that lie too far ahead.
-
-        A limiter's clock shows by how much it was set back, at least.
-        """
-        await self._connectors.update_many(*healing())
+        result = await self._connectors.update_many(*correction())
+        return result.modified_count
 
     async def block(
         self,

@@ -37,7 +37,7 @@ from collector.lease_terms import LeaseTerms
 from collector.mongo.client import EPOCH_SECONDS, NOW_MS, WAKE, Document
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from collector.clock import Clock
     from collector.connectors.connector import Connector
@@ -53,6 +53,11 @@ class SessionTerms(LeaseTerms):
     """How long a session lease lasts, and how long a logout may take."""
 
     logout_ms: int = LOGOUT_MS
+
+    @property
+    def free_ms(self) -> int:
+        """How long after its last renewal a session that is not logged out is free."""
+        return self.ttl_ms + self.logout_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +157,20 @@ class SessionLeases:
             exchange_id, self._worker_id, document["session"]["fence"], trusted_until
         )
 
-    async def renew(self, lease: SessionLease) -> SessionLease | None:
-        """The same lease for another term; None when another worker has it by now."""
-        asked_at = self._clock.monotonic()
-        result = await self._connectors.update_one(_held(lease), [_set(self._until())])
-        if not result.matched_count:
-            return None
-        return replace(lease, trusted_until=asked_at + self.terms.trust_seconds)
+    async def renew(
+        self, leases: Sequence[SessionLease]
+    ) -> tuple[list[SessionLease], list[SessionLease]]:
+        """The leases for another term, and those that another worker holds by now."""
+        renewed: list[SessionLease] = []
+        lost: list[SessionLease] = []
+        for lease in leases:
+            trusted_until = self._clock.monotonic() + self.terms.trust_seconds
+            result = await self._connectors.update_one(_held(lease), [_set(self._until())])
+            if result.matched_count:
+                renewed.append(replace(lease, trusted_until=trusted_until))
+            else:
+                lost.append(lease)
+        return renewed, lost
 
     async def release(self, lease: SessionLease, reason: str) -> None:
         """Ends the lease: call it when the session is logged out. A successor may have it now."""
@@ -197,7 +209,9 @@ class SessionLeases:
     def _until(self) -> Document:
         return {
             "lease_until": {"$add": [NOW_MS, self.terms.ttl_ms]},
-            "free_at": {"$add": [NOW_MS, self.terms.ttl_ms + self.terms.logout_ms]},
+            "lease_ms": self.terms.ttl_ms,
+            "free_at": {"$add": [NOW_MS, self.terms.free_ms]},
+            "free_ms": self.terms.free_ms,
         }
 
 
@@ -212,7 +226,9 @@ def recovered_session(terms: SessionTerms | None = None) -> Document:
         "holder": None,
         "fence": EPOCH_SECONDS,
         "lease_until": 0,
-        "free_at": {"$add": [NOW_MS, lasting.ttl_ms + lasting.logout_ms]},
+        "lease_ms": lasting.ttl_ms,
+        "free_at": {"$add": [NOW_MS, lasting.free_ms]},
+        "free_ms": lasting.free_ms,
         "state": SessionState.DISCONNECTED.value,
         "state_at": NOW_MS,
         "reason": NOT_HELD,

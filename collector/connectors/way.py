@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 REPORT_SECONDS = 2.0
 """How long lateness is gathered before it is reported."""
 LEAST_LOOK_SECONDS = 0.01
+WITHOUT_COUNTS = {"limiter.windows.bins": 0, "limiter.spaced": 0, "limiter.left": 0}
+"""Reads a connector's limits and margins without what the limiter has counted."""
 
 
 @dataclass(slots=True)
@@ -55,12 +57,12 @@ class Way:
         if self._watching is None:
             self._watch()
 
-    def answered(self, token: Token, at: float | None) -> None:
-        """Its answer came `at` this moment; None when the caller did not wait for it."""
-        self.flying.came_back(token.number, at)
+    def answered(self, token: Token, at: float | None, *, learn: bool) -> None:
+        """Its answer or a failure came `at` this moment; None when nobody waited for it."""
+        self.flying.came_back(token.number, at, learn=learn)
         self._notify_charges()
         lateness = self.flying.lateness
-        if not lateness.margins and self.flying.report.answers >= lateness.lacking:
+        if not any(lateness.margins) and self.flying.report.answers >= lateness.lacking:
             self._enough.set()
         if self.flying.report and (self._reporting is None or self._reporting.done()):
             self._reporting = asyncio.create_task(
@@ -123,7 +125,7 @@ class Way:
         document = await self.collection.find_one_and_update(
             {"exchange_id": self.exchange_id},
             report_pipeline(report),
-            projection={"limiter": 0},
+            projection=WITHOUT_COUNTS,
             return_document=ReturnDocument.AFTER,
         )
         if document is None:
@@ -135,13 +137,23 @@ class Way:
         for window, margin in zip(connector.all_windows, margins, strict=False):
             labels = (self.exchange_id, window.unit, str(window.period_ms))
             metrics.RATE_LIMIT_MARGIN.labels(*labels).set(margin.judged_ms / 1000)
-        if margins != lateness.margins:
+        if margins and margins != lateness.margins:
             judged = [margin.judged_ms for margin in margins]
-            is_new = judged != [margin.judged_ms for margin in lateness.margins]
+            is_new = judged != [margin and margin.judged_ms for margin in lateness.margins]
             chosen = {
-                "lateness.margins": [margin.to_document() for margin in margins],
-                "lateness.chosen_at": now_ms if is_new else lateness.chosen_at,
+                f"limiter.windows.{at}.margin": margin.to_document()
+                for at, margin in enumerate(margins)
             }
-            await self.collection.update_one(grant_filter(connector), {"$set": chosen})
+            # An array that is not there, or is shorter, must not become an object.
+            stored = {"limiter.windows": {"$size": len(margins)}}
+            await self.collection.update_one(
+                {"$and": [grant_filter(connector), stored]},
+                {
+                    "$set": {
+                        **chosen,
+                        "lateness.chosen_at": now_ms if is_new else lateness.chosen_at,
+                    }
+                },
+            )
         waits = [m.settles_at - now_ms for m in margins if m.judged_ms < m.granted_ms]
         return min([REPORT_SECONDS, *(max(LEAST_LOOK_SECONDS, ms / 1000) for ms in waits)])

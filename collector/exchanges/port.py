@@ -41,22 +41,25 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back, before it is interpreted.
-
-    `outcome` is one word of few, for metrics: `2xx` or `4xx` of HTTP, `ok` or the kind of a failure
-    elsewhere, `none` when nothing came back at all. `seconds` counts from the token to the end.
-    `headers` are what the venue reports beside its answer, names in lower case. `error` is the
-    adapter's verdict, None for a good answer. `arrived_at` is when the first bytes were here, on
-    our monotonic clock; None: the answer was not waited for, and the request may still arrive.
-    """
+    """What came back, before it is interpreted."""
 
     call: Call
     outcome: str
+    """One word of few, for metrics: `2xx` or `4xx` of HTTP, `ok` or the kind of a failure
+    elsewhere, `none` when nothing came back at all."""
     seconds: float
+    """From the token to the end."""
     headers: Mapping[str, str] = field(default_factory=dict)
+    """What the venue reports beside its answer, names in lower case."""
     health: Health = "unknown"
     error: Exception | None = None
+    """The adapter's verdict; None for a good answer."""
     arrived_at: float | None = None
+    """When the request had arrived at the latest, on our monotonic clock: when its answer or a
+    failure came. None: the answer was not waited for, and the request may still arrive."""
+    is_timed: bool = False
+    """Whether `arrived_at` is when the first bytes of an answer were here, so that the exchange's
+    latency can be learned from it. The moment of a refused connection says nothing about it."""
 
 
 class Permit(Protocol):

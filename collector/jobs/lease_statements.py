@@ -10,6 +10,8 @@ from collector.jobs.states import State, Status
 from collector.mongo.client import NOW_MS, Document
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from collector.jobs.settlement import Settlement
 
 LEASE_INDEX = "lease"
@@ -19,6 +21,7 @@ SET_ASIDE = f"set aside: it ran alone and its worker died, {KILLS_BEFORE_SET_ASI
 LEAST_REST_MS = 50
 """Shortest rest after "again", even if the schedule computes less from a wrong clock."""
 URGENCY = [("priority", 1), ("next_run_at", 1)]
+AGE = [("next_run_at", 1)]
 _ONE_LESS: Document = {"$max": [0, {"$subtract": ["$attempt", 1]}]}
 _UNLOCKED: Document = {"locked_by": None, "lock_until": None, "lease_token": None}
 
@@ -41,16 +44,18 @@ _SET_ASIDE_FIELDS: Document = {
 }
 
 
-def due_filter(exchange_id: str) -> Document:
+def due_filter(exchange_id: str, types: Collection[str] | None = None) -> Document:
     """Active, of this exchange, and due on the server's clock: waiting jobs and expired leases.
 
-    The bound on `priority` looks redundant, but without it the planner scans the whole index when
-    little is due.
+    Of these `types`, or of any. The bound on `priority` looks redundant, but without it the planner
+    scans the whole index when little is due.
     """
+    of_types = {} if types is None else {"type": {"$in": sorted(types)}}
     return {
         "status": Status.ACTIVE.value,
         "exchange_id": exchange_id,
         "priority": {"$gte": 0},
+        **of_types,
         "$expr": {"$lte": ["$next_run_at", NOW_MS]},
     }
 
@@ -100,11 +105,17 @@ class Claim:
 
     def _taken(self) -> Document:
         until = {"$add": [NOW_MS, self.ttl_ms]}
-        lock = {"locked_by": self.worker_id, "lock_until": until, "lease_token": self.token}
+        lock = {
+            "locked_by": self.worker_id,
+            "lock_until": until,
+            "ttl_ms": self.ttl_ms,
+            "lease_token": self.token,
+        }
         return {
             "state": State.RUNNING.value,
             "attempt": {"$add": [{"$ifNull": ["$attempt", 0]}, 1]},
             "waiting_for": None,
+            "run_again": False,
             "next_run_at": until,
             "lock": lock,
             "stats": {"$mergeObjects": ["$stats", {"last_run_at": NOW_MS}]},
@@ -128,20 +139,28 @@ def settle_update(settlement: Settlement) -> list[Document]:
     active = {"$eq": ["$status", Status.ACTIVE.value]}
     waiting = transition.state_to in (State.QUEUED, State.WAITING)
     state: Any = transition.state_to.value if transition.state_to else "$state"
+    if waiting:
+        state = {"$cond": [active, state, State.IDLE.value]}
+    # Requested while it ran (run_now.py). A run that waits for tokens has to wait all the same.
+    ends = transition.name in ("again", "retry", "done", "fail")
+    once_more = {"$and": [ends, active, {"$eq": ["$run_again", True]}]}
+    waiting_for = {"$cond": [once_more, None, settlement.waiting_for]}
     fields: Document = {
-        "state": {"$cond": [active, state, State.IDLE.value]} if waiting else state,
+        "state": {"$cond": [once_more, State.QUEUED.value, state]},
         "lock": _UNLOCKED,
         "kills": 0,
         "kills_alone": 0,
-        "next_run_at": _next_run(settlement),
+        "next_run_at": {"$cond": [once_more, NOW_MS, _next_run(settlement)]},
         "next_after_run": None,
+        "run_again": False,
         "attempt": _ONE_LESS if settlement.attempt is None else settlement.attempt,
         # The operation that stopped it has already stored the reason.
-        "waiting_for": {"$cond": [active, settlement.waiting_for, "$waiting_for"]},
+        "waiting_for": {"$cond": [active, waiting_for, "$waiting_for"]},
         "updated_at": "$$NOW",
     }
     if transition.status_to is not None:
-        fields["status"] = {"$cond": [active, transition.status_to.value, "$status"]}
+        decides = {"$and": [active, {"$not": [once_more]}]}
+        fields["status"] = {"$cond": [decides, transition.status_to.value, "$status"]}
     if settlement.cursor is not None:
         fields["cursor"] = {"$literal": settlement.cursor.to_document()}
     if settlement.progress is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from collector.jobs import types
 from collector.jobs.job import Job
 from collector.jobs.lease import Lease
 from collector.jobs.lease_statements import (
+    AGE,
     LEASE_INDEX,
     NEXT_DUE_INDEX,
     RUNNING_INDEX,
@@ -25,13 +27,15 @@ from collector.jobs.lease_statements import (
     held,
     literal,
 )
+from collector.jobs.listing import BY_EXCHANGE_STATE
 from collector.jobs.settling import Settling
-from collector.jobs.states import State, Status
+from collector.jobs.states import WAITING_TO_RUN, State, Status
 from collector.lease_terms import LeaseTerms
-from collector.mongo.client import NOW_MS, WAKE, Document
+from collector.mongo.client import NOW_MS, Document
+from collector.priority import OLDEST_EVERY, in_order, is_for_the_oldest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from bson import ObjectId
 
@@ -52,8 +56,15 @@ class Leasing:
         *,
         terms: LeaseTerms | None = None,
         clock: Clock | None = None,
+        types: Collection[str] | None = None,
     ) -> None:
+        """`types` are those that this worker can run; None stands for any.
+
+        A job of another type is left to a worker of a newer version.
+        """
         self.worker_id = worker_id
+        self._types = types
+        self._turns: Counter[str] = Counter()
         self.terms = terms or LeaseTerms()
         self._database = database
         self._jobs = database.jobs
@@ -63,7 +74,8 @@ class Leasing:
     # -- claiming -----------------------------------------------------------------------------
 
     async def claim(self, exchange_id: str, wanted: int = 1) -> list[Lease]:
-        """Up to `wanted` due jobs of one exchange, most urgent first. Take only what can start.
+        """Up to `wanted` due jobs of one exchange, in the order of collector/priority.py. Take only
+        what can start.
 
         One job is one statement. Several are found first and then taken by one statement that
         still requires each to be due, so a job lost to another worker is simply not among ours.
@@ -73,15 +85,46 @@ class Leasing:
         return await self.take(exchange_id, await self.due(exchange_id, wanted))
 
     async def due(self, exchange_id: str, wanted: int) -> list[ObjectId]:
-        """Up to `wanted` jobs that are due now, most urgent first."""
+        """Up to `wanted` jobs that are due now, in their order."""
+        urgent = await self._find_due(exchange_id, wanted, URGENCY, LEASE_INDEX)
+        if len(urgent) < wanted:
+            return urgent  # All that is due: nobody is left behind.
+        old = await self._find_due(exchange_id, 1 + wanted // OLDEST_EVERY, AGE, NEXT_DUE_INDEX)
+        return in_order(urgent, old, self._turns[exchange_id])
+
+    async def _find_due(
+        self, exchange_id: str, limit: int, sort: list[tuple[str, int]], index: str
+    ) -> list[ObjectId]:
         found = await self._jobs.find(
-            due_filter(exchange_id),
+            due_filter(exchange_id, self._types),
             projection={"_id": 1},
-            sort=URGENCY,
-            hint=LEASE_INDEX,
-            limit=wanted,
+            sort=sort,
+            hint=index,
+            limit=limit,
         )
         return [document["_id"] for document in found]
+
+    async def due_offline(self, exchange_id: str) -> list[ObjectId]:
+        """Due jobs that ask the exchange nothing, for when its budget is spent."""
+        offline = [name for name in types.offline() if self._types is None or name in self._types]
+        unfinished = {"state": {"$in": [*sorted(WAITING_TO_RUN), State.RUNNING.value]}}
+        found = await self._jobs.find(
+            {**due_filter(exchange_id, offline), **unfinished},
+            projection={"_id": 1},
+            hint=BY_EXCHANGE_STATE.name,
+        )
+        return [document["_id"] for document in found]
+
+    async def due_priorities(self, exchange_id: str, limit: int) -> list[int]:
+        """The priorities of the most urgent jobs that are due now."""
+        found = await self._jobs.find(
+            due_filter(exchange_id, self._types),
+            projection={"_id": 0, "priority": 1},
+            sort=URGENCY,
+            hint=LEASE_INDEX,
+            limit=limit,
+        )
+        return [document["priority"] for document in found]
 
     async def take(self, exchange_id: str, job_ids: Sequence[ObjectId]) -> list[Lease]:
         """The jobs of these that are still due, in their order."""
@@ -96,19 +139,18 @@ class Leasing:
             aside = {**among, "stats.last_error": SET_ASIDE, "lock.lease_token": None}
             for document in await self._jobs.find(aside):
                 _note_set_aside(document)
-        return [
-            self._lease(by_id[job_id], claim.token, asked_at)
-            for job_id in job_ids
-            if job_id in by_id
-        ]
+        claimed = [by_id[job_id] for job_id in job_ids if job_id in by_id]
+        self._turns[exchange_id] += len(claimed)
+        return [self._claimed(document, claim.token, asked_at) for document in claimed]
 
     async def _claim_one(self, exchange_id: str) -> list[Lease]:
         claim, asked_at = await self._claim_now()
+        oldest = is_for_the_oldest(self._turns[exchange_id])
         document = await self._jobs.find_one_and_update(
-            due_filter(exchange_id),
+            due_filter(exchange_id, self._types),
             claim.update,
-            sort=URGENCY,
-            hint=LEASE_INDEX,
+            sort=AGE if oldest else URGENCY,
+            hint=NEXT_DUE_INDEX if oldest else LEASE_INDEX,
             return_document=ReturnDocument.AFTER,
         )
         if document is None:
@@ -117,7 +159,8 @@ class Leasing:
             # It was failed instead of leased; there may be another due job behind it.
             _note_set_aside(document)
             return await self._claim_one(exchange_id)
-        return [self._lease(document, claim.token, asked_at)]
+        self._turns[exchange_id] += 1
+        return [self._claimed(document, claim.token, asked_at)]
 
     async def _claim_now(self) -> tuple[Claim, float]:
         """A claim about to be sent, and the moment on our own clock."""
@@ -131,10 +174,14 @@ class Leasing:
         )
         return claim, self._clock.monotonic()
 
+    def _claimed(self, document: Mapping[str, Any], token: str, asked_at: float) -> Lease:
+        """The lease that this claim has taken."""
+        # The claim stored the server's time: the most recent reading of its clock.
+        self._database.server_clock.anchor_ms(document["stats"]["last_run_at"], asked_at)
+        return self._lease(document, token, asked_at)
+
     def _lease(self, document: Mapping[str, Any], token: str, asked_at: float) -> Lease:
         job = Job.from_document(document)
-        # The claim stored the server's time: the most recent reading of its clock.
-        self._database.server_clock.anchor_ms(job.document["stats"]["last_run_at"], asked_at)
         return Lease(
             job=job,
             fence=job.fence,
@@ -150,58 +197,30 @@ class Leasing:
         if not result.matched_count:
             raise LeaseLost(f"job {lease.job_id}: fence {lease.fence} is no longer valid")
 
-    async def live_leases(self, exchange_id: str) -> int:
-        """How many jobs of the exchange are held now. Counted, so that a crash leaks nothing.
+    async def live_leases(self, exchange_id: str, limit: int) -> list[ObjectId]:
+        """The jobs of the exchange that are held now, in the order in which they were claimed.
 
-        Those that run on are left out: they would take their place for ever.
+        Of those that were claimed together the most urgent come first. Counted and not kept as a
+        number, so that a crash leaks nothing. Jobs that run on are left out: they would take their
+        place for ever.
         """
-        return await self._jobs.count_documents(
+        found = await self._jobs.find(
             {
                 "exchange_id": exchange_id,
                 "state": State.RUNNING.value,
                 "type": {"$nin": list(types.running_on())},
                 "$expr": {"$gt": ["$lock.lock_until", NOW_MS]},
             },
+            projection={"_id": 1},
+            sort=[("stats.last_run_at", 1), ("priority", 1), ("_id", 1)],
             hint=RUNNING_INDEX,
+            limit=limit,
         )
+        return [document["_id"] for document in found]
 
     async def running(self) -> int:
         """How many jobs are leased now, over all exchanges."""
         return await self._jobs.count_documents({"state": State.RUNNING.value}, hint=RUNNING_INDEX)
-
-    async def next_due_ms(self, exchange_ids: Sequence[str], after_ms: int) -> int | None:
-        """When the next job of these exchanges becomes due, on the server's clock.
-
-        `after_ms` is when the caller last looked for due jobs; what became due since counts.
-        """
-        found = await self._jobs.find(
-            {
-                "status": Status.ACTIVE.value,
-                "exchange_id": {"$in": list(exchange_ids)},
-                "next_run_at": {"$gt": after_ms},
-            },
-            projection={"next_run_at": 1},
-            sort=[("next_run_at", 1)],
-            hint=NEXT_DUE_INDEX,
-            limit=1,
-        )
-        return found[0]["next_run_at"] if found else None
-
-    async def bring_forward(self, by_ms: int) -> None:
-        """The server's clock was set back: moves waiting jobs earlier by as much, but not before
-        now.
-
-        More than one worker may do it. A job that runs too early finds nothing to do.
-        """
-        sooner = {"$max": [NOW_MS, {"$subtract": ["$next_run_at", by_ms]}]}
-        await self._jobs.update_many(
-            {
-                "status": Status.ACTIVE.value,
-                "state": {"$ne": State.RUNNING.value},
-                "$expr": {"$gt": ["$next_run_at", NOW_MS]},
-            },
-            [{"$set": {"next_run_at": sooner, "wake": WAKE}}],
-        )
 
     async def stopped(self, job_ids: Iterable[ObjectId]) -> list[ObjectId]:
         """The jobs of these that an operator has paused or deleted."""
@@ -214,11 +233,12 @@ class Leasing:
     async def pending(self, exchange_ids: Sequence[str]) -> bool:
         """Whether a job of these exchanges has something to do before its scheduled time."""
         unfinished = [State.QUEUED.value, State.RUNNING.value, State.WAITING.value]
+        known = {} if self._types is None else {"$in": sorted(self._types)}
         found = await self._jobs.find_one(
             {
                 "status": Status.ACTIVE.value,
                 "exchange_id": {"$in": list(exchange_ids)},
-                "type": {"$nin": list(types.running_on())},
+                "type": {"$nin": list(types.running_on()), **known},
                 "$or": [{"state": {"$in": unfinished}}, {"waiting_for": "retry"}],
             },
             projection={"_id": 1},
@@ -227,24 +247,24 @@ class Leasing:
 
     # -- holding ------------------------------------------------------------------------------
 
-    async def renew(self, leases: Sequence[Lease]) -> tuple[dict[ObjectId, Lease], list[Lease]]:
-        """Extends all of them in one statement: those still ours by job id, and those lost."""
+    async def renew(self, leases: Sequence[Lease]) -> tuple[list[Lease], list[Lease]]:
+        """Extends all of them in one statement: those that are still ours, and those lost."""
         if not leases:
-            return {}, []
+            return [], []
         asked_at = self._clock.monotonic()
         until = {"$add": [NOW_MS, self.terms.ttl_ms]}
         ours = {"$or": [held(lease) for lease in leases]}
         result = await self._jobs.update_many(
             ours, [{"$set": {"lock.lock_until": until, "next_run_at": until}}]
         )
-        kept: Iterable[Lease] = leases
+        kept, lost = list(leases), list[Lease]()
         if result.matched_count < len(leases):
             found = await self._jobs.find(ours, projection={"fence": 1})
             fences = {document["_id"]: document["fence"] for document in found}
             kept = [lease for lease in leases if fences.get(lease.job_id) == lease.fence]
+            lost = [lease for lease in leases if fences.get(lease.job_id) != lease.fence]
         trusted_until = asked_at + self.terms.trust_seconds
-        renewed = {lease.job_id: replace(lease, trusted_until=trusted_until) for lease in kept}
-        return renewed, [lease for lease in leases if lease.job_id not in renewed]
+        return [replace(lease, trusted_until=trusted_until) for lease in kept], lost
 
     async def commit(
         self, lease: Lease, cursor: CursorShape, progress: Mapping[str, Any] | None = None

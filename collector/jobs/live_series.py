@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from collector.jobs import types
 from collector.jobs.lease_statements import LEASE_INDEX
-from collector.jobs.states import State, Status
-from collector.mongo.client import NOW_MS, WAKE
+from collector.jobs.run_now import run_soon
+from collector.jobs.states import Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,20 +28,10 @@ async def collected_series(database: Database, exchange_id: str) -> tuple[tuple[
 async def fetch_at_once(
     database: Database, exchange_id: str, closed: Sequence[tuple[str, str]]
 ) -> None:
-    """Makes the jobs of these series due now, if they only wait for their time."""
-    if not closed:
-        return
-    series = [{"symbol": symbol, "timeframe": timeframe} for symbol, timeframe in closed]
-    await database.jobs.update_many(
-        {
-            **_following(exchange_id),
-            "$or": series,
-            "state": State.IDLE.value,
-            "waiting_for": None,
-            "$expr": {"$gt": ["$next_run_at", NOW_MS]},
-        },
-        [{"$set": {"next_run_at": NOW_MS, "wake": WAKE}}],
-    )
+    """Lets the jobs of these series run now."""
+    if closed:
+        series = [{"symbol": symbol, "timeframe": timeframe} for symbol, timeframe in closed]
+        await run_soon(database, {**_following(exchange_id), "$or": series})
 
 
 def _following(exchange_id: str) -> Document:

@@ -17,8 +17,9 @@ from collector.errors import Changed, JobConflict, NotFound
 from collector.jobs.job import Job
 from collector.jobs.listing import JobListing
 from collector.jobs.new_document import is_new, new_document
+from collector.jobs.run_now import FRESH_START
 from collector.jobs.states import BY_NAME, JobTransition, State, Status
-from collector.mongo.client import NOW_MS, WAKE, Document
+from collector.mongo.client import WAKE, Document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -156,8 +157,9 @@ class JobQueue:
         return await self._either(job_id, names, lambda job: job.status is Status.ACTIVE, only_if)
 
     async def run(self, job_id: str | ObjectId, *, only_if: Document | None = None) -> Job:
-        """Starts it now, whatever its schedule. Does nothing to a running job."""
-        return await self._either(job_id, ("run", "run_settled"), _is_running, only_if)
+        """Starts it now, whatever its schedule. A running job runs once more when its run ends."""
+        names = ("run", "run_again", "run_settled")
+        return await self._either(job_id, names, lambda _: False, only_if)
 
     async def delete(self, job_id: str | ObjectId, *, only_if: Document | None = None) -> Job:
         """Soft delete; a running worker stops after its current page."""
@@ -212,9 +214,9 @@ class JobQueue:
         if transition.status_to is not None:
             fields["status"] = transition.status_to.value
         if transition.state_to is State.QUEUED:
-            # A fresh start by an operator: earlier failures no longer count.
-            fields |= {"next_run_at": NOW_MS, "waiting_for": None, "refused": None}
-            fields |= dict.fromkeys(("attempt", "kills", "kills_alone"), 0)
+            fields |= FRESH_START
+        if transition.name == "run_again":
+            fields["run_again"] = True
         fits = {
             "_id": _object_id(job_id),
             "state": {"$in": sorted(transition.states_from)},
@@ -236,10 +238,6 @@ class JobQueue:
 def _check_unchanged(job: Job, known: Document) -> None:
     if any(job.document.get(name) != value for name, value in known.items()):
         raise Changed(f"job {job.id} was changed meanwhile")
-
-
-def _is_running(job: Job) -> bool:
-    return job.state is State.RUNNING and job.status is Status.ACTIVE
 
 
 def _object_id(job_id: str | ObjectId) -> ObjectId:

@@ -145,6 +145,12 @@ TRANSITIONS: tuple[JobTransition, ...] = (
     ),
     _arrow("run", WAITING_TO_RUN, State.QUEUED, "an operator wants it now"),
     _arrow(
+        "run_again",
+        State.RUNNING,
+        None,
+        "an operator wants it now while it runs: it runs once more when its run ends",
+    ),
+    _arrow(
         "run_settled",
         SETTLED,
         State.QUEUED,

@@ -35,8 +35,16 @@ class DutyTurn:
         it belongs to come first.
         """
         token = uuid.uuid4().hex
-        due = {"$lte": [{"$add": [{"$ifNull": ["$due_at", 0]}, late_ms]}, NOW_MS]}
-        held = {"token": token, "due_at": {"$add": [NOW_MS, HELD_FOR_MS]}}
+        due_at = {"$ifNull": ["$due_at", 0]}
+        # A turn that is further away than it was ever set to was set by a clock that was ahead.
+        furthest = {"$add": [NOW_MS, {"$ifNull": ["$rest_ms", 0]}]}
+        due = {
+            "$or": [
+                {"$lte": [{"$add": [due_at, late_ms]}, NOW_MS]},
+                {"$gt": [due_at, furthest]},
+            ]
+        }
+        held = {"token": token, **_rest(HELD_FOR_MS)}
         update = [{"$replaceWith": {"$mergeObjects": ["$$ROOT", {"$cond": [due, held, {}]}]}}]
         try:
             document = await self._system.find_one_and_update(
@@ -51,9 +59,13 @@ class DutyTurn:
 
         Writes nothing when the turn has expired and another process may hold it.
         """
-        fields = {"result": {"$literal": result}, "due_at": {"$add": [NOW_MS, rest_ms]}}
+        fields = {"result": {"$literal": result}, **_rest(rest_ms)}
         await self._system.update_one({**self._id, "token": token}, [{"$set": fields}])
 
     async def last_result(self) -> Document | None:
         document = await self._system.find_one(self._id, projection={"result": 1})
         return (document or {}).get("result")
+
+
+def _rest(rest_ms: int) -> Document:
+    return {"due_at": {"$add": [NOW_MS, rest_ms]}, "rest_ms": rest_ms}

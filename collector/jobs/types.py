@@ -59,6 +59,8 @@ class JobType:
     params: type[Params] = Params
     is_urgent: bool = False
     """Its requests may use the reserve of a window."""
+    is_offline: bool = False
+    """It asks the exchange nothing, so that it also runs when the budget is spent."""
     runs_on: bool = False
     """It has no end: the worker that leases it holds it until it is stopped. It does not count in
     `max_concurrent_jobs`, nor when a worker waits for the end of all work."""
@@ -155,6 +157,43 @@ TRADES_INCREMENTAL = JobType(
     span=Span.OPEN,
     params=TradesParams,
 )
+GAP_SCAN = JobType(
+    "gap_scan",
+    "looks for slots that no answer covers, and creates jobs that own them",
+    Scope.EXCHANGE,
+    66,
+    schedules.Every(15 * MINUTE_MS),
+    is_duty=True,
+    is_offline=True,
+    params=GapScanParams,
+)
+COMPACT = JobType(
+    "compact",
+    "merges what was written into sealed files",
+    Scope.EXCHANGE,
+    67,
+    schedules.Every(HOUR_MS),
+    is_duty=True,
+    is_offline=True,
+)
+TAIL_REFRESH = JobType(
+    "tail_refresh",
+    "writes the last days of every series anew",
+    Scope.EXCHANGE,
+    68,
+    schedules.Every(HOUR_MS),
+    is_duty=True,
+    is_offline=True,
+)
+FULL_SCAN = JobType(
+    "full_scan",
+    "compacts every series and looks at all of its gaps",
+    Scope.EXCHANGE,
+    69,
+    schedules.Cron("17 2 * * *"),
+    is_duty=True,
+    is_offline=True,
+)
 OHLCV_BACKFILL = JobType(
     "ohlcv_backfill",
     "fetches the history of a series",
@@ -169,45 +208,12 @@ OHLCV_FROM_TRADES = JobType(
     72,
     span=Span.PAST,
 )
-GAP_SCAN = JobType(
-    "gap_scan",
-    "looks for slots that no answer covers, and creates jobs that own them",
-    Scope.EXCHANGE,
-    75,
-    schedules.Every(15 * MINUTE_MS),
-    is_duty=True,
-    params=GapScanParams,
-)
-COMPACT = JobType(
-    "compact",
-    "merges what was written into sealed files",
-    Scope.EXCHANGE,
-    80,
-    schedules.Every(HOUR_MS),
-    is_duty=True,
-)
-TAIL_REFRESH = JobType(
-    "tail_refresh",
-    "writes the last days of every series anew",
-    Scope.EXCHANGE,
-    80,
-    schedules.Every(HOUR_MS),
-    is_duty=True,
-)
 VERIFY_SOURCE = JobType(
     "verify_source",
     "compares random stored bars with what the exchange serves today",
     Scope.EXCHANGE,
     85,
     schedules.Cron("37 3 * * 0"),
-)
-FULL_SCAN = JobType(
-    "full_scan",
-    "compacts every series and looks at all of its gaps",
-    Scope.EXCHANGE,
-    90,
-    schedules.Cron("17 2 * * *"),
-    is_duty=True,
 )
 
 TABLE = {row.name: row for row in tuple(globals().values()) if isinstance(row, JobType)}
@@ -237,6 +243,17 @@ def running_on() -> tuple[str, ...]:
 def belongings() -> tuple[str, ...]:
     """The types whose jobs come and go with the exchange's connector."""
     return (*duties(), *running_on())
+
+
+def offline() -> tuple[str, ...]:
+    """The types whose jobs ask the exchange nothing."""
+    return tuple(each.name for each in TABLE.values() if each.is_offline)
+
+
+def is_history(name: str) -> bool:
+    """Whether jobs of this type walk through a range of the past, and keep how far they came."""
+    row = find(name)
+    return row is not None and row.span in (Span.PAST, Span.EXACT)
 
 
 def history() -> tuple[str, ...]:

@@ -28,10 +28,15 @@ class MarketBook:
     `epochs` are past times in which it was listed; `changes` the changes of its limits and
     precision. `news` is a change that is not processed yet: saving markets sets it, and a
     `markets_refresh` removes it.
+
+    A list is many documents, so it is written piece by piece. Its mark in `system` is written last:
+    without it the markets of an exchange are not known, however many documents there are.
     """
 
     def __init__(self, database: Database) -> None:
         self._markets = database.markets
+        self._marks = database.system
+        self._server_clock = database.server_clock
 
     async def save(self, markets: Markets) -> None:
         """Stores a whole refresh. An empty answer never replaces known markets."""
@@ -57,6 +62,14 @@ class MarketBook:
             ],
             ordered=False,
         )
+        await self._marks.update_one(
+            _mark(markets.exchange_id), [{"$set": {"saved_at": NOW_MS}}], upsert=True
+        )
+
+    async def age_ms(self, exchange_id: str) -> int | None:
+        """How long ago a whole list was stored; None when there is none."""
+        mark = await self._marks.find_one(_mark(exchange_id))
+        return None if mark is None else self._server_clock.now_ms() - int(mark["saved_at"])
 
     async def news(self, exchange_id: str) -> list[Document]:
         """The markets of an exchange with an unprocessed change, by symbol."""
@@ -85,7 +98,10 @@ class MarketBook:
         return {document["symbol"]: document for document in documents}
 
     async def load(self, exchange_id: str) -> Markets | None:
-        """The stored markets, or None when there are none or they are old."""
+        """The stored markets, or None when there is no whole list or it is old."""
+        age_ms = await self.age_ms(exchange_id)
+        if age_ms is None or age_ms > FRESH_MS:
+            return None
         documents = await self._markets.find(
             {
                 "exchange_id": exchange_id,
@@ -162,6 +178,8 @@ class MarketBook:
 
     async def symbols(self, exchange_id: str) -> list[str]:
         """Every symbol ever seen, in order; empty when the exchange's markets are not known."""
+        if await self.age_ms(exchange_id) is None:
+            return []
         documents = await self._markets.find(
             {"exchange_id": exchange_id}, projection={"symbol": 1, "_id": 0}, sort=[("symbol", 1)]
         )
@@ -175,3 +193,8 @@ class MarketBook:
             sort=[("symbol", 1)],
         )
         return [document["symbol"] for document in documents]
+
+
+def _mark(exchange_id: str) -> Document:
+    """The document that says that a list of markets is complete, and since when."""
+    return {"_id": f"markets:{exchange_id}"}

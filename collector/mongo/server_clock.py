@@ -30,7 +30,6 @@ class ServerClock:
         self._clock = clock
         self._far = FarClock(clock)
         self._latest = 0
-        self._set_back_ms = 0
         self.set_ahead_at = float("-inf")
         """When, on our own clock, it was last noticed that the server's was set ahead."""
 
@@ -60,14 +59,8 @@ class ServerClock:
         self._latest = max(self._latest, round(self._far.now_ms()))
         return self._latest
 
-    def take_set_back_ms(self) -> int:
-        """By how much the clock was set back since the last call: planned times are too late."""
-        set_back, self._set_back_ms = self._set_back_ms, 0
-        return set_back
-
     def _stepped(self, by_ms: int) -> None:
         _log.warning("mongodb_clock_set", by_ms=by_ms)
         self._latest = 0
-        self._set_back_ms = max(0, self._set_back_ms - by_ms)
         if by_ms > 0:
             self.set_ahead_at = self._clock.monotonic()

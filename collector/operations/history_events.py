@@ -12,7 +12,7 @@ from collector.jobs import types
 from collector.jobs.job import JobSpec
 from collector.jobs.network import place_of
 from collector.jobs.queue import JobQueue
-from collector.jobs.waking import wake
+from collector.jobs.run_now import run_soon
 from collector.market.near import near
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ class EventIntake:
         events = source.events()
         receipt = await EventInbox(self._database, network).put(events, lookup.known)
         if receipt.accepted:
-            await wake(self._database, apply_job(network))
+            job = apply_job(network)
+            if not await run_soon(self._database, {"unique_key": job.unique_key}):
+                await JobQueue(self._database).add(job)
         _log.debug(
             "history_events_taken",
             network=network,

@@ -15,7 +15,7 @@ from collector.jobs.counting import JobCounting
 from collector.jobs.failing import failing_jobs
 from collector.jobs.lag import count_behind, reached
 from collector.jobs.live_workers import LiveWorkers
-from collector.jobs.overdue import count_due, oldest_due
+from collector.jobs.overdue import count_due, first_due
 from collector.jobs.states import Status
 from collector.market.timeframe import Timeframe
 from collector.operations.troubles import (
@@ -60,7 +60,7 @@ async def trouble_facts(database: Database, *, count_now: bool = False) -> Troub
     for each in counts:
         if each.status == Status.ACTIVE:
             active[each.exchange_id] += each.count
-    next_due = await oldest_due(database, sorted(active))
+    next_due = await first_due(database)
     return TroubleFacts(
         now_ms,
         await ConnectorRegistry(database).all(),

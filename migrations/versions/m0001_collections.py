@@ -23,10 +23,11 @@ INDEXES: dict[str, list[IndexModel]] = {
             name="lease",
             partialFilterExpression=ACTIVE,
         ),
+        # One key per exchange tells when its next job is due. Not partial: MongoDB would read every
+        # job to see whether the index has it.
         IndexModel(
-            [("exchange_id", ASCENDING), ("next_run_at", ASCENDING)],
+            [("status", ASCENDING), ("exchange_id", ASCENDING), ("next_run_at", ASCENDING)],
             name="next_due",
-            partialFilterExpression=ACTIVE,
         ),
         IndexModel(
             [("exchange_id", ASCENDING), ("lock.lock_until", ASCENDING)],

@@ -78,6 +78,23 @@ async def test_a_denial_comes_out_as_it_is_and_sends_nothing(method: str) -> Non
         assert not permit.answers
 
 
+@pytest.mark.parametrize("turn", ["answer", "429", "drop", "hang", "refused"])
+async def test_only_the_first_bytes_of_an_answer_tell_how_far_away_the_exchange_is(
+    turn: str,
+) -> None:
+    async with opened("binance", timeout_ms=60 if turn == "hang" else 5_000) as desk:
+        assert desk.venue.runner is not None
+        if turn == "refused":
+            await desk.venue.runner.cleanup()
+        turns = {"429": says(429, {}), "drop": drops, "hang": hangs(desk.venue)}
+        desk.venue.always = turns.get(turn)
+        with suppress(ExchangeBlocked, ExchangeUnavailable):
+            await desk.exchange.server_ms()
+        answer = desk.permit.answers[-1]
+        assert answer.arrived_at is not None
+        assert answer.is_timed == (turn in ("answer", "429"))
+
+
 async def test_a_request_that_would_leave_late_buys_another_token() -> None:
     async with opened("binance") as desk:
         desk.permit.granted.clear()

@@ -13,6 +13,7 @@ from collector.jobs import settlement
 from collector.jobs.job import Cursor, JobSpec
 from collector.jobs.lease_statements import LEASE_INDEX, due_filter
 from collector.jobs.leasing import Leasing
+from collector.jobs.overdue import first_due
 from collector.jobs.queue import JobQueue
 from collector.jobs.states import State, Status
 from collector.jobs.sweep import sweep
@@ -129,8 +130,8 @@ async def test_renewal_extends_all_and_tells_which_are_lost(
     (stolen,) = await bob.claim("x")
     renewed, lost = await ann.renew(leases)
     assert [lease.job_id for lease in lost] == [stolen.job_id] == [jobs[1].id]
-    assert set(renewed) == {jobs[0].id, jobs[2].id}
-    assert renewed[jobs[0].id].trusted_until >= leases[0].trusted_until
+    assert [lease.job_id for lease in renewed] == [jobs[0].id, jobs[2].id]
+    assert renewed[0].trusted_until >= leases[0].trusted_until
     held = await queue.get(jobs[0].id)
     assert held.next_run_at == held.document["lock"]["lock_until"]
 
@@ -257,12 +258,19 @@ async def test_the_next_due_job_is_known(database: Database, queue: JobQueue, an
     await some_job(queue, "later", first_run_ms=now + 90_000)
     await some_job(queue, "sooner", first_run_ms=now + 60_000, priority=1000)
     await some_job(queue, "now", first_run_ms=now)
-    assert await ann.next_due_ms(["x", "y"], now) == now + 60_000
-    assert await ann.next_due_ms(["y"], now) is None
+    assert await first_due(database) == {"x": now}
+    (lease,) = await ann.claim("x")
+    await ann.settle(lease, settlement.done())
+    assert await first_due(database) == {"x": now + 60_000}
 
 
-async def test_live_leases_are_counted(database: Database, queue: JobQueue, ann: Leasing) -> None:
-    jobs = [await some_job(queue, name) for name in "abc"]
-    await ann.claim("x", 3)
-    await expire(database, jobs[0].id)
-    assert await ann.live_leases("x") == 2
+async def test_live_leases_are_in_the_order_in_which_they_were_claimed(
+    database: Database, queue: JobQueue, ann: Leasing
+) -> None:
+    jobs = [await some_job(queue, name, priority=90 - n) for n, name in enumerate("abcd")]
+    for _ in range(2):
+        await ann.claim("x")
+    await ann.claim("x", 2)
+    await expire(database, jobs[3].id)
+    assert await ann.live_leases("x", 9) == [jobs[2].id, jobs[1].id, jobs[0].id]
+    assert await ann.live_leases("x", 1) == [jobs[2].id]

@@ -16,6 +16,7 @@ from collector.connectors.token import Token
 from collector.connectors.window import Window
 from collector.errors import RateLimited
 from collector.mongo.client import Database
+from tests.support.aged_limiter import age_limiter
 from tests.support.link_address import through
 from tests.support.lossy_link import lossy_link
 
@@ -129,9 +130,7 @@ async def test_a_heavy_request_that_was_denied_for_a_period_has_its_room_kept_fr
         starve(limiter, "x", weight, LONG)
         with pytest.raises(RateLimited):
             await limiter.acquire("x", weight=weight)
-        await database.connectors.update_one(
-            {"exchange_id": "x"}, [{"$set": {"limiter": aged(2 * LONG)}}]
-        )
+        await age_limiter(database, 2 * LONG)
         # All of the window is free, and the light ones come first, in every process.
         assert await light(twin, 200) + await light(limiter, 200) == 100 - weight
         await limiter.acquire("x", weight=weight)
@@ -221,54 +220,11 @@ async def test_a_grant_whose_answer_was_lost_is_repeated_by_the_driver_and_count
     assert (await registry.get("x")).document["granted_total"] == 3
 
 
-async def test_after_the_servers_clock_has_jumped_ahead_the_window_counts_as_full(
-    database: Database, registry: ConnectorRegistry, limiter: Limiter
-) -> None:
-    """As after a failover to a primary whose clock is ahead: the grants seem to be long ago."""
-    await registry.ensure("x", Limits(3, 60_000))
-    for _ in range(2):
-        await limiter.acquire("x")
-    await database.connectors.update_one(
-        {"exchange_id": "x"}, [{"$set": {"limiter": aged(90_000)}}]
-    )
-    lane = limiter._lane("x")
-    assert lane._seen is not None
-    lane._seen = (lane._seen[0] - 90_000, lane._seen[1])
-    with pytest.raises(RateLimited) as denied:
-        await limiter.acquire("x")
-    assert 50_000 < (denied.value.retry_after_ms or 0) < 70_000
-
-
-async def test_a_jump_that_somebody_else_in_the_process_noticed_counts_as_well(
-    database: Database, registry: ConnectorRegistry
-) -> None:
-    """A worker whose first token comes after the jump has nothing to compare it with."""
-    await registry.ensure("x", Limits(3, 60_000))
-    async with Limiter(database) as other:
-        await other.acquire("x")
-    assert database.server_clock._far._offset_ms is not None
-    database.server_clock._far._offset_ms -= 600_000
-    await database.read_server_clock()
-    async with Limiter(database) as limiter:
-        for _ in range(2):
-            with pytest.raises(RateLimited) as denied:
-                await limiter.acquire("x")
-        assert 50_000 < (denied.value.retry_after_ms or 0) < 70_000
-
-
 def starve(limiter: Limiter, exchange_id: str, weight: int, period_ms: int) -> None:
     """A request of this weight was denied so long ago."""
     starving = limiter._lane(exchange_id)._starving
     hunger = starving._weights[weight]
     starving._weights[weight] = replace(hunger, since=hunger.since - period_ms / 1000)
-
-
-def aged(ms: int) -> Any:
-    """The limiter's state as it looks to a server that is so far ahead."""
-    older = {"t": {"$subtract": ["$$this.t", ms]}}
-    windows = {"$map": {"input": "$limiter.windows", "in": {"$mergeObjects": ["$$this", older]}}}
-    clock = {"$subtract": ["$limiter.clock", ms]}
-    return {"$mergeObjects": ["$limiter", {"windows": windows, "clock": clock}]}
 
 
 async def test_a_caller_spends_in_its_own_name(database: Database) -> None:

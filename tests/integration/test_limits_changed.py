@@ -8,11 +8,13 @@ import pytest
 
 from collector.connectors.connector import Limits
 from collector.connectors.connector_fields import FIRST_BLOCK_MS
+from collector.connectors.lateness import ENOUGH_ANSWERS
 from collector.connectors.limiter import Limiter
 from collector.connectors.registry import ConnectorRegistry
 from collector.connectors.window import Window
 from collector.errors import RateLimited
 from collector.operations.connected_jobs import remove_connector
+from tests.support.until import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -93,6 +95,99 @@ async def test_a_connector_that_is_deleted_and_made_again_remembers_its_grants(
     await remove_connector(database, "x")
     await registry.ensure("x", Limits(10, LONG, algorithm=then))
     assert await granted_in_all(registry, limiter) == 10
+
+
+WEIGHT = Window("weight", 100, 60_000)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param([[Window("weight", 100, 61_000)]], id="longer"),
+        pytest.param([[Window("weight", 100, 61_000)], [WEIGHT]], id="longer and back"),
+        pytest.param([[], [WEIGHT]], id="removed and put back"),
+        pytest.param([[], [Window("weight", 100, 90_000)]], id="removed and put back longer"),
+        pytest.param([[Window("requests", 5_000, 60_000)], [WEIGHT]], id="another unit between"),
+        pytest.param([[Window("weight", 900, 1_000)], [WEIGHT]], id="a short one between"),
+        pytest.param([[], [], [WEIGHT]], id="removed, changed and put back"),
+    ],
+)
+async def test_no_change_of_a_window_gives_its_budget_twice(
+    registry: ConnectorRegistry, limiter: Limiter, algorithm: Any, changes: list[list[Window]]
+) -> None:
+    await registry.ensure("x", Limits(10_000, LONG, algorithm=algorithm, windows=(WEIGHT,)))
+    for _ in range(10):
+        await limiter.acquire("x", weight=10)
+    for windows in changes:
+        await registry.change_limits("x", {"windows": windows})
+    with pytest.raises(RateLimited):
+        await limiter.acquire("x")
+
+
+async def test_what_was_granted_while_a_window_was_removed_counts_when_another_one_knows_it(
+    registry: ConnectorRegistry, limiter: Limiter
+) -> None:
+    short = Window("weight", 200, 30_000)
+    await registry.ensure("x", Limits(10_000, LONG, windows=(WEIGHT, short)))
+    await limiter.acquire("x", weight=40)
+    await registry.change_limits("x", {"windows": [short]})
+    await limiter.acquire("x", weight=50)
+    await registry.change_limits("x", {"windows": [WEIGHT, short]})
+    await limiter.acquire("x", weight=10)
+    with pytest.raises(RateLimited):
+        await limiter.acquire("x")
+
+
+async def test_a_change_of_limits_keeps_the_measured_margin_of_each_window(
+    registry: ConnectorRegistry, limiter: Limiter
+) -> None:
+    windows = (Window("weight", 100_000, 2_000), Window("weight", 100_000, 60_000))
+    await registry.ensure("x", Limits(10_000, 1_000, windows=windows))
+    await answer_late(limiter, ENOUGH_ANSWERS)
+
+    async def margins() -> dict[int, int]:
+        connector = await registry.get("x")
+        judged = connector.lateness.margin
+        return {w.period_ms: judged(at, w).judged_ms for at, w in enumerate(connector.all_windows)}
+
+    async def measured() -> bool:
+        fixed = {window.period_ms: window.fixed_margin_ms for window in windows}
+        return not (await margins()).items() & fixed.items()
+
+    await until(measured, "the margins are measured")
+    before = await margins()
+    await registry.change_limits("x", {"rate_limit": 10_000})
+    assert await margins() == before
+    await registry.change_limits("x", {"windows": windows[::-1]})
+    assert await margins() == before
+    await limiter.acquire("x")
+    await registry.change_limits("x", {"windows": [windows[0], Window("weight", 9, 61_000)]})
+    assert await margins() == {1_000: before[1_000], 2_000: before[2_000], 61_000: before[60_000]}
+
+
+async def answer_late(limiter: Limiter, count: int) -> None:
+    """Requests of which the slowest take a quarter of a second."""
+    for number in range(count):
+        token = await limiter.acquire("x", patience=60.0)
+        limiter.sent("x", token, 1)
+        late = 0.25 * number / count
+        limiter.answered("x", token, limiter.clock.monotonic() + late)
+
+
+async def test_charges_of_late_requests_survive_a_change_of_windows(
+    registry: ConnectorRegistry, limiter: Limiter
+) -> None:
+    await registry.ensure("x", Limits(10_000, LONG, windows=(WEIGHT,)))
+    for weight, late in ((1, 0), (60, 59)):
+        token = await limiter.acquire("x", weight=weight)
+        limiter.sent("x", token, weight)
+        limiter.answered("x", token, limiter.clock.monotonic() + late)
+    await registry.change_limits(
+        "x", {"windows": [Window("requests", 5_000, 1_000), Window("weight", 100, 61_000)]}
+    )
+    with pytest.raises(RateLimited):
+        await limiter.acquire("x")
 
 
 async def test_the_window_that_is_shown_fits_the_new_limits(
@@ -222,3 +317,15 @@ async def test_an_operator_may_lift_a_block(
     # What was lifted is no reason for a longer one.
     await registry.block("x", "418", ban=True)
     assert await blocked_for(database, registry) <= FIRST_BLOCK_MS
+
+
+async def test_a_worker_that_seldom_asks_learns_the_shortest_latency_with_its_next_grant(
+    database: Database, registry: ConnectorRegistry, limiter: Limiter
+) -> None:
+    await registry.ensure("x", Limits(10_000, LONG))
+    await answer_late(limiter, 1)
+    least = {"lateness.least.now": {"took_ms": 0.5, "token_ms": 0.25}}
+    await database.connectors.update_one({"exchange_id": "x"}, {"$set": least})
+    await limiter.acquire("x")
+    known = limiter._lane("x").way.flying
+    assert (known.lateness.least_ms, known.lateness.token_ms) == (0.5, 0.25)

@@ -88,8 +88,8 @@ async def test_a_renewed_lease_lasts_longer(database: Database) -> None:
     ann = leases(database, "ann")
     lease = await taken(ann)
     until_ms = (await shown(database)).lease_until
-    renewed = await ann.renew(lease)
-    assert renewed is not None
+    (renewed,), lost = await ann.renew([lease])
+    assert lost == []
     assert renewed.trusted_until > lease.trusted_until
     assert ((await shown(database)).lease_until or 0) >= (until_ms or 0)
 
@@ -100,7 +100,7 @@ async def test_a_holder_whose_fence_has_passed_changes_nothing(database: Databas
     bob = leases(database, "bob")
     fresh = await until(lambda: bob.take("fxcm"), "bob has the session")
     await bob.report(fresh, SessionState.STREAM, "data arrives")
-    assert await ann.renew(stale) is None
+    assert await ann.renew([stale]) == ([], [stale])
     await ann.report(stale, SessionState.DISCONNECTED, "of the past")
     await ann.release(stale, "of the past")
     found = await shown(database)

@@ -159,7 +159,7 @@ async def test_a_clock_that_was_set_back_keeps_no_series_waiting_for_longer_than
     ahead = await database.now_ms() + 3_600_000
     fields = {"limiter.clock": ahead, "limiter.spaced.0.t": ahead}
     await database.raw["connectors"].update_one({"exchange_id": "x"}, {"$set": fields})
-    await registry.heal()
+    await registry.correct_dates()
     connector, now_ms = await registry.get("x"), await database.now_ms()
     assert connector.denial(Want(key="GBPUSD:1m"), now_ms).retry_at_ms <= now_ms + 30_000
 
@@ -179,7 +179,7 @@ async def test_a_clock_that_was_set_back_does_not_forget_what_went_first(
     await database.raw["connectors"].update_one(
         {"exchange_id": "x"}, {"$set": {"limiter.clock": ahead, **emptied}}
     )
-    await registry.heal()
+    await registry.correct_dates()
     usages = (await registry.get("x")).usages(await database.now_ms())
     assert [(use.used, use.by_priority) for use in usages] == [(1, 1), (1, 1)]
 

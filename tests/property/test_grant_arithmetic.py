@@ -159,7 +159,7 @@ def test_mongodb_grants_what_the_arithmetic_says(mongo_uri: str, database_name: 
             asked = sorted(asked, key=lambda want: not want.priority)
             count = 1 + len(fields["windows"])
             ask = Asked(asked, charges[:count], saved, fields["algorithm"])
-            runner.run(compare(database, {**fields, **measured(margins)}, states, ask))
+            runner.run(compare(database, fields, states, ask, measured(margins)))
 
         try:
             check()
@@ -168,14 +168,19 @@ def test_mongodb_grants_what_the_arithmetic_says(mongo_uri: str, database_name: 
             runner.run(database.close())
 
 
-def measured(margins: list[int] | None) -> dict[str, Any]:
+def measured(margins: list[int] | None) -> list[dict[str, Any]]:
+    """What each window's state has of its margin."""
     if margins is None:
-        return {}
-    return {"lateness": {"margins": [Margin(ms, ms).to_document() for ms in margins]}}
+        return [{}, {}, {}]
+    return [{"margin": Margin(ms, ms).to_document()} for ms in margins]
 
 
 async def compare(
-    database: Database, fields: dict[str, Any], states: list[Any], ask: Asked
+    database: Database,
+    fields: dict[str, Any],
+    states: list[Any],
+    ask: Asked,
+    margins: list[dict[str, Any]],
 ) -> None:
     guess = round((await database.read_server_clock()).timestamp() * 1000)
     before = {
@@ -185,14 +190,14 @@ async def compare(
         **fields,
         "limiter": {
             "clock": 0,
-            "windows": [],
+            "windows": margins,
             "saved": ask.saved and {"weight": ask.saved, "until": guess + 60_000},
         },
     }
     windows = Connector.from_document(before).all_windows
     before["limiter"]["windows"] = [
-        dated(state, window, ask.algorithm, guess)
-        for state, window in zip(states, windows, strict=False)
+        {**dated(state, window, ask.algorithm, guess), **margin}
+        for state, window, margin in zip(states, windows, margins, strict=False)
     ]
     connectors = database.raw["connectors"]
     await connectors.replace_one({"_id": 1}, before, upsert=True)

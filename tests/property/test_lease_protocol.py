@@ -52,6 +52,9 @@ ENDS = {
     "put_down": lambda _: settlement.put_down(),
 }
 
+RUN_AGAIN_AFTER = {"again", "done", "retry", "fail"}
+"""The ends after which a run that was requested meanwhile follows at once."""
+
 
 def name(lease: Lease) -> tuple[Any, int]:
     """What tells one lease from every other: a batch shares its token, not its fences."""
@@ -127,7 +130,7 @@ class LeaseProtocol(RuleBasedStateMachine):
     @rule(lease=leases)
     def renew(self, lease: Lease) -> None:
         renewed, lost = self.do(self.workers[0].renew([lease]))
-        assert (lease.job_id in renewed) == self.holds(lease)
+        assert bool(renewed) == self.holds(lease)
         assert bool(lost) != self.holds(lease)
         if self.holds(lease):
             self.expired.discard(name(lease))
@@ -148,10 +151,12 @@ class LeaseProtocol(RuleBasedStateMachine):
             del self.current[lease.job_id]
             after = self.job(lease.job_id)
             assert after.fence == lease.fence
-            if before.status is Status.ACTIVE:
-                assert after.state is BY_NAME[end].state_to
-            else:
+            if before.status is not Status.ACTIVE:
                 assert after.status is before.status
+            elif end in RUN_AGAIN_AFTER and before.document["run_again"]:
+                assert after.state is State.QUEUED
+            else:
+                assert after.state is BY_NAME[end].state_to
 
     @rule(lease=leases)
     def expire(self, lease: Lease) -> None:

@@ -148,3 +148,14 @@ def test_a_token_that_was_thrown_away_is_charged_nothing_more() -> None:
     account.never_left(1)
     account.charge_the_hanging(9.0)
     assert account.take_charges() == ([0], 0)
+
+
+def test_a_refused_connection_teaches_nothing_about_latency() -> None:
+    account = InFlight()
+    account.know([SECOND], Lateness(300.0, 2.0, margins=(Margin(30, 30),)))
+    account.leaves(1, 0.0, 1, [NEVER])
+    account.came_back(1, 0.003, learn=False)
+    account.leaves(2, 1.0, 1, [NEVER])
+    account.came_back(2, 1.305)
+    assert account.charges == [0]
+    assert account.least_ms == 300.0

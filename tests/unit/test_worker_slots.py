@@ -25,10 +25,12 @@ def test_what_nobody_else_needs_may_be_used() -> None:
     assert slots("a", {"b": 60}, {"a", "b"}, 100) == 40
 
 
-def test_with_more_exchanges_than_slots_each_may_have_one() -> None:
-    many = {f"x{number}" for number in range(10)}
-    assert slots("x0", {}, many, 4) == 1
-    assert slots("x0", {"x0": 1}, many, 4) == 0
+def test_with_more_exchanges_than_slots_half_of_them_are_first_come_first_served() -> None:
+    many = {f"x{number}" for number in range(110)}
+    assert slots("x0", {}, many, 100) == 50
+    assert slots("x0", {"x0": 50}, many, 100) == 0
+    assert slots("x1", {"x0": 50}, many, 100) == 1
+    assert slots("x1", {"x0": 50, "x1": 1}, many, 100) == 0
 
 
 @given(

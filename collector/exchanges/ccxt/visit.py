@@ -243,5 +243,10 @@ class OutcomeReports:
         now = errand.ended_at or self.clock.monotonic()
         # A time-out and a broken connection are answers, too: what was sent has arrived by now.
         arrived_at = None if given_up else (errand.arrived_at or now)
-        answer = replace(errand.answer(now, health), error=error, arrived_at=arrived_at)
+        answer = replace(
+            errand.answer(now, health),
+            error=error,
+            arrived_at=arrived_at,
+            is_timed=errand.arrived_at is not None,
+        )
         await report(self.permit, answer)

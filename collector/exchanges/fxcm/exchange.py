@@ -197,7 +197,15 @@ class FxcmExchange:
         if error is not None and health == "bad":
             self._session.failed(error)
         outcome = "ok" if error is None else error.code
-        answer = Answer(call, outcome, now - began, health=health, error=error, arrived_at=now)
+        answer = Answer(
+            call,
+            outcome,
+            now - began,
+            health=health,
+            error=error,
+            arrived_at=now,
+            is_timed=error is None,
+        )
         await report(self._permit, answer)
 
     def _health_of(self, error: CollectorError | None) -> Health:
