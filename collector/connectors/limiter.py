@@ -141,9 +141,8 @@ class Limiter:
         """Where the outcomes of the exchange's requests go."""
         circuit = self._circuits.get(exchange_id)
         if circuit is None:
-            circuit = self._circuits[exchange_id] = SharedCircuit(
-                self._database.connectors, exchange_id, self._database.server_clock
-            )
+            circuit = SharedCircuit(self._database.connectors, exchange_id)
+            self._circuits[exchange_id] = circuit
         return circuit
 
     def _lane(self, exchange_id: str) -> Lane:

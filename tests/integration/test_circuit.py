@@ -273,7 +273,7 @@ async def test_a_worker_reports_as_often_as_the_settings_of_the_gate_say(
         max_log_lines_per_sec=1,
     )
     await make(database, settings)
-    shared = SharedCircuit(database.connectors, EXCHANGE, database.server_clock)
+    shared = SharedCircuit(database.connectors, EXCHANGE)
     await shared.note("good")
     await shared.close()  # writes, and reads the settings
     await shared.note("bad")

@@ -1,10 +1,10 @@
 """One exchange's shared circuit gate as one process sees it.
 
-Outcomes are gathered and written together, a few statements a second however many requests there
-are. The process keeps a copy of the gate and records its own outcomes in it: when the copy trips, a
-transition may follow, so the gathered outcomes are written at once, before the request's caller
-continues. The verdict of a probe is written at once too. MongoDB decides whether the gate moves;
-the process whose statement moved it reports the transition.
+Good outcomes are gathered and written together, a few statements per second however many requests
+there are. A bad one, and the verdict of a probe, may move the gate: it is written at once with
+whatever was gathered, before the request's caller continues. Outcomes that come while a statement
+is under way share the next one. MongoDB decides whether the gate moves; the process whose statement
+moved it reports the transition.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pymongo import ReturnDocument
 
 from collector.connectors.circuit.fold import Outcomes, fold_pipeline
-from collector.connectors.circuit.gate import CircuitGate, CircuitSettings
+from collector.connectors.circuit.gate import CircuitSettings
 from collector.connectors.circuit.state import CircuitState, CircuitTransition
 from collector.connectors.circuit.telemetry import CircuitTelemetry
 from collector.errors import DatabaseUnavailable
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from collector.exchanges.port import Health
     from collector.mongo.client import Collection
-    from collector.mongo.server_clock import ServerClock
 
 GATHER_SECONDS = 0.25
 
@@ -35,17 +34,15 @@ GATHER_SECONDS = 0.25
 class SharedCircuit:
     """Reports the outcomes of requests to the connector. Close it: some may not be written yet."""
 
-    def __init__(self, connectors: Collection, exchange_id: str, server_clock: ServerClock) -> None:
+    def __init__(self, connectors: Collection, exchange_id: str) -> None:
         self._connectors = connectors
         self._exchange_id = exchange_id
-        self._server_clock = server_clock
         self._settings = CircuitSettings()
         self._telemetry = CircuitTelemetry(exchange_id, self._settings)
         self._pending = Outcomes()
         self._writing = asyncio.Lock()
         self._later: asyncio.Task[None] | None = None
         self._known: Mapping[str, Any] = {}
-        self._copy = self._restored()
 
     async def note(self, health: Health, probe: str | None = None, reason: str = "") -> None:
         """Counts the outcome of a request; `probe` when it was one. Never fails.
@@ -55,9 +52,7 @@ class SharedCircuit:
         if health == "unknown" and probe is None:
             return
         self._pending.add(health, probe, reason)
-        if health != "unknown":
-            self._copy.record(health == "good")
-        if probe is not None or self._may_trip():
+        if probe is not None or health == "bad":
             with suppress(DatabaseUnavailable):
                 await self._write()
         if self._pending and (self._later is None or self._later.done()):
@@ -79,10 +74,6 @@ class SharedCircuit:
             await asyncio.gather(self._later, return_exceptions=True)
         with suppress(DatabaseUnavailable):
             await self._write()
-
-    def _may_trip(self) -> bool:
-        known = self._known.get("state") or CircuitState.OPEN.name
-        return known == CircuitState.OPEN.name and self._copy.state is CircuitState.TRIPPED
 
     async def _write_later(self) -> None:
         while self._pending:
@@ -112,16 +103,12 @@ class SharedCircuit:
             self._adopt(answer["circuit"], nonce)
 
     def _adopt(self, circuit: Mapping[str, Any], nonce: str) -> None:
-        """Takes over the stored gate, and adds the outcomes that are not written yet."""
+        """Takes over the stored gate, and reports a transition that our statement caused."""
         self._known = circuit
         settings = CircuitSettings.from_document(circuit)
         if settings != self._settings:
             self._settings = settings
             self._telemetry = CircuitTelemetry(self._exchange_id, settings)
-        self._copy = self._restored()
-        for ok, count in ((True, self._pending.ok), (False, self._pending.err)):
-            for _ in range(count):
-                self._copy.record(ok)
         transition = circuit.get("transition") or {}
         if transition.get("by") == nonce:
             self._telemetry.changed(
@@ -133,8 +120,3 @@ class SharedCircuit:
                     transition["at"] // 1000,
                 )
             )
-
-    def _restored(self) -> CircuitGate:
-        return CircuitGate.restored(
-            self._exchange_id, self._known, now_ms=self._server_clock.now_ms
-        )
