@@ -11,6 +11,7 @@ what the cursors claim. `backup.json` is written last; a backup without it is no
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -117,7 +118,8 @@ async def back_up(where: Deployment, place: str) -> BackupManifest:
     if await asyncio.to_thread(_holds_files, target):
         raise ConfigError(f"{place} is not empty: a backup needs a place of its own")
     async with opened_database(where, "backup") as database:
-        return await backed_up(database, storage_at(root), target)
+        with _files_of_this_user():
+            return await backed_up(database, storage_at(root), target)
 
 
 async def backed_up(database: Database, lake: Storage, target: Storage) -> BackupManifest:
@@ -140,6 +142,16 @@ async def backed_up(database: Database, lake: Storage, target: Storage) -> Backu
     manifest = BackupManifest(VERSION, taken_ms, build_signature(), collections, files)
     await asyncio.to_thread(target.write_atomic, MANIFEST, manifest.encode())
     return manifest
+
+
+@contextmanager
+def _files_of_this_user() -> Iterator[None]:
+    """Keeps other users out of what this process creates meanwhile."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _holds_files(storage: Storage) -> bool:

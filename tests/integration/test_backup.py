@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -251,6 +252,31 @@ def test_a_list_of_files_that_no_backup_wrote_is_refused(tmp_path: Path, manifes
 def test_a_backup_holds_every_collection_that_outlives_a_moment(database: Database) -> None:
     own = {each.name for each in vars(database).values() if isinstance(each, Collection)}
     assert own - OF_THE_MOMENT == BACKED_UP
+
+
+async def test_a_backup_is_for_its_owner_alone(
+    database: Database, mongo_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await connectors.ensure(database, "simulated")
+    LocalDisk(tmp_path / "lake").write_atomic("binance/parts/x", b"one")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLLECTOR_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLLECTOR_DATA", str(tmp_path / "lake"))
+    monkeypatch.setenv("COLLECTOR_MONGO_URI", mongo_uri)
+    monkeypatch.setenv("COLLECTOR_MONGO_DB", database.raw.name)
+    (tmp_path / "b").mkdir(mode=0o755)
+    before = _umask()
+    assert (await run_here("backup", str(tmp_path / "b"))).code == 0
+    made = list((tmp_path / "b").rglob("*"))
+    assert {MANIFEST, "x", "system.bson"} <= {each.name for each in made}
+    assert [each for each in made if each.stat().st_mode & 0o077] == []
+    assert _umask() == before
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
 
 
 def _claim_file(backup: Path, path: str, data: bytes) -> None:
