@@ -7,7 +7,6 @@ gets them as one record, `asked`, and declares only its own.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from collector.cli.failures import UsageMistake, want_tracebacks
+from collector.cli.failures import UsageMistake, say, want_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -127,7 +126,7 @@ def _mention_neighbour(asked: Asked) -> None:
 
         note = neighbour(asked.embedded[0], demo=asked.demo)
         if note is not None:
-            print(note, file=sys.stderr)
+            say(note)
 
 
 def give(asked: Asked, work: Coroutine[Any, Any, Output]) -> None:
@@ -146,7 +145,7 @@ def given(asked: Asked, answer: Output) -> None:
     elif answer.shown:
         show(answer.shown)
     for note in answer.notes:
-        print(note, file=sys.stderr)
+        say(note)
     for failure in answer.failures:
         raise failure
     if answer.exit_code:
