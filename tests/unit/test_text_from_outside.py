@@ -18,6 +18,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from api.middleware.trace import Trace
 from collector import logs
 from collector.cli import up as up_module
 from collector.cli.board import board, one_line
@@ -167,6 +168,25 @@ def test_a_log_line_is_one_line_of_text_of_bounded_length(
         log.exception("crashed")
     assert "Traceback" in logged.getvalue()
     assert is_harmless(without_colours(logged.getvalue()))
+
+
+async def test_the_path_of_a_request_is_logged_in_a_few_hundred_characters(
+    logged: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", logged)
+    logs.configure("INFO", "json")
+
+    async def crash(*_: object) -> None:
+        raise ValueError("a defect")
+
+    async def ignore(_message: object) -> None:
+        pass
+
+    scope = {"type": "http", "method": "GET", "path": "/" + "x" * 30_000, "headers": []}
+    await Trace(crash)(scope, ignore, ignore)  # type: ignore[arg-type]
+    lines = [json.loads(line) for line in logged.getvalue().splitlines()]
+    assert [line["event"] for line in lines] == ["request_crashed", "request"]
+    assert {len(line["path"]) for line in lines} == {len("... (30,001 characters)") + 200}
 
 
 async def test_every_mode_of_the_viewer_shows_hostile_names_as_text() -> None:
