@@ -59,10 +59,12 @@ def _silently() -> Iterator[list[Any]]:
 def _source(ctx: typer.Context) -> Any:
     """The API that was named, else the database that is configured or runs in the home."""
     from collector.cli.completion_sources import ApiSource, DatabaseSource
-    from collector.settings_file import default_file, read_file
+    from collector.settings_file import default_file, misplaced_key, read_file
 
     path = ctx.params.get("config") or default_file()
     file = read_file(Path(path)) if path else {}
+    if (misplaced := misplaced_key(file)) is not None:
+        raise LookupError(misplaced)
 
     def setting(name: str) -> str | None:
         return os.environ.get(f"COLLECTOR_{name.upper()}") or file.get(name)
