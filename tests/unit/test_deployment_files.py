@@ -97,6 +97,23 @@ def test_containers_can_change_nothing_but_the_lake(service: str) -> None:
     assert given["stop_grace_period"] == "90s"
 
 
+@pytest.mark.parametrize("service", sorted(SERVICES))
+def test_every_container_has_no_rights_of_root_and_a_bounded_log(service: str) -> None:
+    given = SERVICES[service]
+    assert given["cap_drop"] == ["ALL"]
+    assert "cap_add" not in given
+    assert given["security_opt"] == ["no-new-privileges:true"]
+    assert given["logging"] == {"driver": "local", "options": {"max-size": "10m", "max-file": "3"}}
+
+
+def test_databases_start_as_their_own_users() -> None:
+    """Their images begin as root and change over, for which a container without rights cannot."""
+    assert {name: SERVICES[name]["user"] for name in ("mongo", "redis")} == {
+        "mongo": "mongodb",
+        "redis": "redis",
+    }
+
+
 def test_pods_can_change_nothing_and_get_as_long_to_drain() -> None:
     for pod in PODS:
         assert pod["securityContext"]["runAsUser"] == 10001
