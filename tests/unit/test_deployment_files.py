@@ -114,6 +114,13 @@ def test_databases_start_as_their_own_users() -> None:
     }
 
 
+def test_a_draft_of_ten_years_of_minutes_has_room_in_a_worker() -> None:
+    """170 MB (docs/adr/0011), and several at a time; in memory they would count as the worker's."""
+    [tmp] = [volume for volume in PODS[-1]["volumes"] if volume["name"] == "tmp"]
+    assert "medium" not in tmp["emptyDir"]
+    assert tmp["emptyDir"]["sizeLimit"] == "4Gi"
+
+
 def test_pods_can_change_nothing_and_get_as_long_to_drain() -> None:
     for pod in PODS:
         assert pod["securityContext"]["runAsUser"] == 10001
