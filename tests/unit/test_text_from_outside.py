@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +21,7 @@ from rich.text import Text
 
 from api.middleware.trace import Trace
 from collector import logs
+from collector.cli import completion
 from collector.cli import up as up_module
 from collector.cli.board import board, one_line
 from collector.cli.failures import report
@@ -36,6 +38,7 @@ from collector.settings import Settings
 from collector.text import printable, shortened
 from collector.tui.fleet_picture import FleetPicture, with_event
 from collector.tui.modes import MODES
+from migrations.__main__ import LEFT, show
 from tests.support import fleet_documents
 from tests.support.watched_fleets import StillFleet
 from tests.unit import test_cli_troubles, test_tui_app
@@ -205,6 +208,34 @@ async def test_every_mode_of_the_viewer_shows_hostile_names_as_text() -> None:
             assert VISIBLE in parts[0]
             assert VISIBLE.upper() in parts[1].upper()
             assert all(map(is_harmless, parts))
+
+
+def test_a_shell_is_offered_no_name_that_it_would_act_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [
+        "BTC/USDT",
+        "我/USDT:USDT",
+        "$(x)/USDT",
+        "`x`/USDT",
+        "A B",
+        "[X]/USDT",
+        "a\x1b[2J",
+        "a;b",
+    ]
+    source = SimpleNamespace(
+        symbols=lambda *_: names, exchanges=lambda _: [], jobs=lambda _: [("ab" * 12, HOSTILE)]
+    )
+    monkeypatch.setattr(completion, "_source", lambda _: source)
+    context: Any = SimpleNamespace(params={})
+    assert completion.symbols_of_exchange(context, "") == names[:2]
+    [(_, about)] = completion.jobs_by_id(context, "ab")
+    assert is_harmless(about)
+
+
+def test_a_migration_names_hostile_series_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    show({"series": 1, "connectors": [], "jobs": [], next(iter(LEFT)): [HOSTILE]})
+    out = capsys.readouterr().out
+    assert VISIBLE in out
+    assert is_harmless(out)
 
 
 # -- `collector up` ----------------------------------------------------------------------------
