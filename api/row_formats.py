@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Literal
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
+
+from collector.operations.exports import csv_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,7 +47,7 @@ def encode(
     if limit is not None:
         slices = _first_rows(slices, limit)
     if escape and form == "csv":
-        slices = map(_escaped, slices)
+        slices = map(csv_rows.escaped, slices)
     return _ENCODERS[form](slices, schema)
 
 
@@ -59,21 +60,6 @@ def _first_rows(slices: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.Rec
             return
 
 
-def _escaped(piece: pa.RecordBatch) -> pa.RecordBatch:
-    """An apostrophe before text that begins as a formula does; numbers stay as they are."""
-    columns = [
-        pc.replace_substring_regex(column, r"^([=+\-@\t\r])", r"'\1")
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-        else column
-        for column in (_plain_text(each) for each in piece.columns)
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=piece.schema.names)
-
-
-def _plain_text(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-
-
 def _slices(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS_PER_PIECE):
@@ -81,11 +67,10 @@ def _slices(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _csv(slices: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[bytes]:
-    heading = (",".join(schema.names) + "\n").encode()
-    options = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
+    heading = csv_rows.heading(schema)
     for piece in slices:
         sink = io.BytesIO()
-        pa.csv.write_csv(piece, sink, options)
+        pa.csv.write_csv(piece, sink, csv_rows.OPTIONS)
         yield heading + sink.getvalue()
         heading = b""
     if heading:

@@ -49,6 +49,16 @@ def only_loopback(host: str, keys: ApiKeys) -> bool:
     return False
 
 
+def is_on_this_machine(url: str) -> bool:
+    """Whether requests to the address stay here, as far as its name says: nothing is looked up."""
+    host = urlsplit(url).hostname or ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host in LOOPBACK_NAMES
+    return address.is_loopback or address.is_unspecified
+
+
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket. ConfigError explains why there is none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

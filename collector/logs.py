@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import structlog
 
+from collector.text import printable, shortened
+
+if TYPE_CHECKING:
+    from structlog.types import EventDict, WrappedLogger
+
 Format = Literal["auto", "text", "json"]
+
+LONGEST_VALUE = 2_000
+LONGEST_TRACEBACK = 20_000
 
 
 def configure(level: str = "INFO", form: Format = "auto") -> None:
@@ -36,6 +44,7 @@ def configure(level: str = "INFO", form: Format = "auto") -> None:
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 structlog.processors.format_exc_info,
+                _cleaned,
                 renderer,
             ],
         )
@@ -45,6 +54,18 @@ def configure(level: str = "INFO", form: Format = "auto") -> None:
     root.setLevel(level.upper())
     # The driver repeats every heartbeat failure; mongo.client logs once what matters.
     logging.getLogger("pymongo").setLevel(logging.CRITICAL)
+
+
+def _cleaned(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Every value as text of one line and of bounded length; only a traceback keeps its lines."""
+    traceback = event.pop("exception", None)
+    for name, value in event.items():
+        if isinstance(value, str):
+            event[name] = shortened(printable(value), LONGEST_VALUE)
+    if traceback is not None:
+        lines = shortened(traceback, LONGEST_TRACEBACK).split("\n")
+        event["exception"] = "\n".join(map(printable, lines))
+    return event
 
 
 def get(name: str) -> structlog.stdlib.BoundLogger:

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 
 from collector.market.timeframe import Timeframe
+from collector.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rich.console import ConsoleOptions, RenderableType
 
     from collector.jobs.job import Job
     from collector.operations.waiting import Shown
@@ -27,10 +31,31 @@ PIPED_WIDTH = 240
 """Columns of a table that is piped: wide enough to cut nothing off for grep and awk."""
 
 
+class _PlainConsole(Console):
+    """Prints every text as it is: without markup, and without what would move the cursor."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False, **options)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                lines = segment.text.split("\n")
+                yield Segment("\n".join(map(printable, lines)), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        """Leaves it to the caller what a closed output means; rich ends the program."""
+        raise BrokenPipeError
+
+
 def console(*, to_stderr: bool = False) -> Console:
-    """Numbers keep the colour of the text around them; what is piped is never cut off."""
-    made = Console(stderr=to_stderr, highlight=False)
-    return made if made.is_terminal else Console(stderr=to_stderr, width=PIPED_WIDTH)
+    """The console for everything that is printed for users. What is piped is never cut off."""
+    made = _PlainConsole(stderr=to_stderr)
+    return made if made.is_terminal else _PlainConsole(stderr=to_stderr, width=PIPED_WIDTH)
 
 
 @dataclass(slots=True)
@@ -95,7 +120,7 @@ def late_progress(total: int, unit: str = "bars") -> Iterator[Any]:
 def progress_of_jobs() -> Iterator[Shown]:
     """A bar with rate and time left on standard error, where that is a terminal."""
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed:,.0f}/{task.total:,.0f} bars"),
         TextColumn("{task.fields[rate]:,.0f}/s"),

@@ -26,7 +26,7 @@ from collector.exchanges.fxcm.settings import FxcmSettings
 from collector.market.calendar.lookup import set_overrides
 from collector.mongo.address import address, password_in
 from collector.secrets import Keyring
-from collector.settings_file import default_file, read_file
+from collector.settings_file import default_file, misplaced_key, read_file
 from collector.settings_names import PREFIX, unknown_key, unknown_variables
 from collector.settings_sections import (
     ApiSettings,
@@ -208,6 +208,8 @@ def settings_or_mistakes(
     """The settings of this content and the environment, and all that is wrong with them."""
     unknown = unknown_variables(Settings, os.environ)
     mistakes = [f"the environment: {each}" for each in unknown]
+    if (misplaced := misplaced_key(content)) is not None:
+        mistakes.append(f"{path or 'the environment'}: {misplaced}")
     try:
         return Settings(**content), mistakes
     except SettingsError as error:

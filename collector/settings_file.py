@@ -25,11 +25,45 @@ _OF_SRV_DEX = {"history_cache": "cache", "history_bucket_sec": "bucket_sec"}
 
 
 def default_file() -> Path | None:
-    """The file that is read when none is named; None when there is none."""
+    """The file that is read when none is named; None when there is none.
+
+    ConfigError for one in the working directory that another user has put there.
+    """
     home = Path(os.environ.get("COLLECTOR_HOME") or Path.home() / ".local" / "share" / "collector")
-    candidates = (Path("collector.yaml"), home / "collector.yaml")
+    here, at_home = Path("collector.yaml"), home / "collector.yaml"
     # A folder of that name is found, too, and refused: skipping it would ignore what was meant.
-    return next((path for path in candidates if path.exists()), None)
+    if here.exists():
+        _check_owner(here)
+        return here
+    return at_home if at_home.exists() else None
+
+
+def _check_owner(path: Path) -> None:
+    """Whoever writes the settings chooses the programs' addresses, files and exchanges."""
+    if not hasattr(os, "getuid"):
+        return  # Windows: a folder such as /tmp, in which everybody may write, is not usual there.
+    owners = {path.lstat().st_uid, path.stat().st_uid}
+    if owners - {os.getuid(), 0}:
+        raise ConfigError(
+            f"{path.absolute()} belongs to another user and is not read: "
+            f"work in another folder, or name it with --config {path}"
+        )
+
+
+def misplaced_key(content: dict[str, Any]) -> str | None:
+    """What is wrong when a key would be sent to an address that came from elsewhere.
+
+    The file may be one that somebody else has written; the environment is the user's own.
+    """
+    variables = {name.upper(): value for name, value in os.environ.items()}
+    has_url, has_token = "COLLECTOR_URL" in variables, "COLLECTOR_TOKEN" in variables
+    url = variables.get("COLLECTOR_URL", content.get("url"))
+    token = variables.get("COLLECTOR_TOKEN", content.get("token"))
+    if not url or not token or has_url == has_token:
+        return None
+    if has_token:
+        return "COLLECTOR_TOKEN goes to COLLECTOR_URL only, and `url` is set in the file: set both"
+    return "`token` goes to `url` of the same file only: set COLLECTOR_TOKEN with COLLECTOR_URL"
 
 
 def read_file(path: Path) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from collector.operations.rebuilt_cursors import rebuild_cursors
 from collector.operations.recovery import recover
 from collector.settings import Settings, load
 from collector.store.store import Store
+from collector.text import printable
 from migrations import runner
 
 LEFT = {
@@ -68,7 +69,7 @@ def show(report: dict[str, Any]) -> None:
         )
         for name, words in LEFT.items():
             for each in report.get(name, ()):
-                print(f"{each}: {words}")
+                print(f"{printable(each)}: {words}")
         return
     for entry in report["migrations"]:
         state = entry["finished_at"] or "pending"

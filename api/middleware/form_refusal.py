@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _OF_FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
-_OWN_PAGES = frozenset({"same-origin", "none"})
 
 
 class FormRefusal:
-    """Refuses changes in a form's type with 415, and those that another site sends with 403."""
+    """Refuses changes in a form's type with 415."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -37,10 +36,6 @@ class FormRefusal:
 
 
 def _refusal(headers: Headers) -> Response | None:
-    if headers.get("sec-fetch-site", "none") not in _OWN_PAGES:
-        return problems.problem_response(
-            403, "cross_origin", "requests from pages of other origins are not answered"
-        )
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in _OF_FORMS:
         return problems.problem_response(

@@ -1,8 +1,10 @@
 """Requests that a browser was tricked into sending are refused.
 
 On loopback without keys, every client that can reach the port is trusted. A page from the internet
-can make a browser on this machine reach it in two ways: a name that resolves to 127.0.0.1 (then the
-Host header is that name), and a form posted across origins (then the Origin header is the page's).
+can make a browser on this machine reach it in three ways: a name that resolves to 127.0.0.1 (then
+the Host header is that name), a form posted across origins (then the Origin header is the page's),
+and an image or a link in it (then only Sec-Fetch-Site tells: the page sees no answer, but a report
+would be made for it).
 """
 
 from __future__ import annotations
@@ -18,8 +20,11 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 
+_OWN_PAGES = frozenset({"same-origin", "none"})
+
+
 class Origin:
-    """Checks Host against `names` (None: any name), and Origin against Host."""
+    """Checks Host against `names` (None: any name), Origin against Host, and Sec-Fetch-Site."""
 
     def __init__(self, app: ASGIApp, *, names: frozenset[str] | None) -> None:
         self._app = app
@@ -35,7 +40,10 @@ class Origin:
             response = problems.problem_response(
                 400, "bad_host", "this server listens on loopback and answers to its names only"
             )
-        elif origin is not None and _authority(origin) != host.lower():
+        elif (origin is not None and _authority(origin) != host.lower()) or (
+            scope["path"].startswith("/api/")
+            and headers.get("sec-fetch-site", "none") not in _OWN_PAGES
+        ):
             response = problems.problem_response(
                 403, "cross_origin", "requests from pages of other origins are not answered"
             )

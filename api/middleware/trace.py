@@ -16,6 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 
 from api import problems
 from collector import logs, metrics
+from collector.text import shortened
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -32,6 +33,9 @@ SECURITY_HEADERS = {
     "Cache-Control": "no-store",
 }
 """On every answer, unless the route has set one of them itself."""
+
+LONGEST_PATH = 200
+"""In a line of the log, which anybody may cause without a key."""
 
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
@@ -65,7 +69,7 @@ class Trace:
             try:
                 await self._app(scope, receive, send_marked)
             except Exception:
-                _log.exception("request_crashed", method=scope["method"], path=scope["path"])
+                _log.exception("request_crashed", method=scope["method"], path=_path(scope))
                 if status:
                     # Half of the answer is sent. Cutting the connection shows the client that it is
                     # incomplete.
@@ -73,6 +77,10 @@ class Trace:
                 await problems.of_defect()(scope, receive, send_marked)
             finally:
                 _note(scope, status, time.perf_counter() - began)
+
+
+def _path(scope: Scope) -> str:
+    return shortened(scope["path"], LONGEST_PATH)
 
 
 def _request_id(headers: Headers) -> str:
@@ -91,7 +99,7 @@ def _note(scope: Scope, status: int, seconds: float) -> None:
     _log.info(
         "request",
         method=method,
-        path=scope["path"],
+        path=_path(scope),
         status=status,
         ms=round(seconds * 1000, 1),
         client=(scope.get("client") or ("",))[0],

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from collector.cli.connector_words import used_words
+from collector.cli.output import cell
 from collector.cli.trouble_lines import name_of, trouble_lines
 from collector.jobs import types
 from collector.progress import slots_done
@@ -45,10 +46,10 @@ def board(
     for job in sorted(backfills, key=_urgency)[:_MOST_ROWS]:
         done, total = slots_done(job)
         table.add_row(
-            job["exchange_id"],
-            str(job["symbol"]),
-            str(job["timeframe"]),
-            _state(job),
+            cell(job["exchange_id"]),
+            cell(job["symbol"]),
+            cell(job["timeframe"]),
+            cell(_state(job)),
             _date(job["cursor"]["since_ms"]),
             ProgressBar(total=max(1, total), completed=done, width=24),
             f"{done:,}",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import shutil
 import signal
 from typing import TYPE_CHECKING
 
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 
 RESTART = Backoff(base_seconds=1.0, max_seconds=30.0)
 LARGEST_LOG = 10_000_000
+LOG_CHECK_SECONDS = 5.0
 
 
 class Child:
@@ -58,8 +62,6 @@ class Child:
             self._process.send_signal(number)
 
     async def _run_once(self) -> int:
-        if self._log.exists() and self._log.stat().st_size > LARGEST_LOG:
-            self._log.replace(self._log.with_suffix(".log.old"))
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command,
@@ -73,8 +75,28 @@ class Child:
             )
         self.started.set()
         try:
-            return await self._process.wait()
+            return await self._ended(self._process)
         except asyncio.CancelledError:
             self._process.kill()
             await self._process.wait()
             raise
+
+    async def _ended(self, process: asyncio.subprocess.Process) -> int:
+        """Its exit code, when it has one. Keeps its log small until then."""
+        ending = asyncio.ensure_future(process.wait())
+        while not ending.done():
+            await asyncio.wait([ending], timeout=LOG_CHECK_SECONDS)
+            await asyncio.to_thread(cut_log, self._log, LARGEST_LOG)
+        return ending.result()
+
+
+def cut_log(log: Path, longest: int) -> None:
+    """Moves the lines of a log that is too long to `*.log.old`; its program writes on.
+
+    The program keeps the file open, so it is emptied and not replaced. What is written between
+    the copy and that is lost: microseconds, every ten megabytes.
+    """
+    with contextlib.suppress(OSError):
+        if log.stat().st_size > longest:
+            shutil.copyfile(log, log.with_suffix(".log.old"))
+            os.truncate(log, 0)

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer  # noqa: TC002 - typer reads the annotations
 
+from collector.text import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PATIENCE_SECONDS = 1.0
 MOST = 100
 _HEX = re.compile(r"[0-9a-f]{0,24}")
+_WORD = re.compile(r"[\w/:.+-]+")
 
 
 def symbols_of_exchange(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -50,19 +53,29 @@ def jobs_by_id(ctx: typer.Context, incomplete: str) -> list[Any]:
 
 @contextmanager
 def _silently() -> Iterator[list[Any]]:
-    """A list to fill. What fails leaves it as it is: a shell cannot show why."""
+    """A list to fill. What fails leaves it as it is: a shell cannot show why.
+
+    A shell puts a word into the line as it is: one that it would act on is left out.
+    """
     found: list[Any] = []
     with suppress(Exception):
         yield found
+    found[:] = [
+        (each[0], printable(each[1])) if isinstance(each, tuple) else each
+        for each in found
+        if isinstance(each, tuple) or _WORD.fullmatch(each)
+    ]
 
 
 def _source(ctx: typer.Context) -> Any:
     """The API that was named, else the database that is configured or runs in the home."""
     from collector.cli.completion_sources import ApiSource, DatabaseSource
-    from collector.settings_file import default_file, read_file
+    from collector.settings_file import default_file, misplaced_key, read_file
 
     path = ctx.params.get("config") or default_file()
     file = read_file(Path(path)) if path else {}
+    if (misplaced := misplaced_key(file)) is not None:
+        raise LookupError(misplaced)
 
     def setting(name: str) -> str | None:
         return os.environ.get(f"COLLECTOR_{name.upper()}") or file.get(name)

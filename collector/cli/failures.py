@@ -12,6 +12,7 @@ import traceback
 from dataclasses import dataclass
 
 from collector.errors import CollectorError, InvalidInput, StoreError
+from collector.text import printable
 
 UNEXPECTED = 1
 """Python's own exit code after an unexpected error."""
@@ -36,7 +37,7 @@ class Failure:
     exit_code: int
 
     def __str__(self) -> str:
-        return f"{self.name}: {' '.join(self.message.split())}"
+        return f"{self.name}: {printable(' '.join(self.message.split()))}"
 
 
 def failure(error: BaseException) -> Failure:
@@ -70,9 +71,15 @@ def report(error: BaseException) -> int:
     """Prints it on standard error; returns the exit code."""
     shown = failure(error)
     if tracebacks_wanted():
-        traceback.print_exception(error)
-    print(shown, file=sys.stderr)
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            say(line)
+    say(str(shown))
     return shown.exit_code
+
+
+def say(line: str) -> None:
+    """Prints a line for users on standard error."""
+    print(printable(line), file=sys.stderr)
 
 
 def tracebacks_wanted() -> bool:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from collector.progress import console
+from collector.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -63,10 +64,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]], right: str 
 
 def cell(value: object) -> Text:
     """A value from the database as text: no markup, and nothing that moves the cursor."""
-    if value is None or value == "":
-        return Text("-")
-    text = str(value)
-    return Text("".join(char if char.isprintable() else " " for char in text))
+    return Text("-" if value is None or value == "" else printable(str(value)))
 
 
 def number(value: float | None) -> str | None:

@@ -7,7 +7,7 @@ import typer
 
 from collector.cli.arguments import End, Exchange, Start, Symbol
 from collector.cli.failures import UsageMistake
-from collector.cli.files import Force, FormOption, form_of
+from collector.cli.files import Force, Form, FormOption, form_of
 from collector.cli.verb import Asked, given, verb
 
 app = typer.Typer()
@@ -27,6 +27,10 @@ def trades(
         Path | None, typer.Option(help="Write all of them to this file; - is standard output.")
     ] = None,
     form: FormOption = None,
+    escape: Annotated[
+        bool,
+        typer.Option("--escape", help="CSV: no text that a spreadsheet takes for a formula."),
+    ] = False,
     force: Force = False,
 ) -> None:
     """Print trades: from `--since` on, or else the newest. With `--out` write them to a file.
@@ -39,11 +43,13 @@ def trades(
     from collector.cli.actions import trades as actions
 
     if out is None:
-        if form is not None or force:
-            raise UsageMistake("--format and --force are for a file: add --out")
+        if form is not None or force or escape:
+            raise UsageMistake("--format, --escape and --force are for a file: add --out")
         found = actions.range_of(asked, exchange, symbol, start, end)
         given(asked, actions.shown(found, limit, newest=start is None))
     else:
         chosen = form_of(asked, form, out)
+        if escape and chosen is not Form.CSV:
+            raise UsageMistake("--escape is for CSV")
         found = actions.range_of(asked, exchange, symbol, start, end)
-        given(asked, files.export(actions.rows_of(found), chosen.value, out, force))
+        given(asked, files.export(actions.rows_of(found), chosen.value, out, force, escape=escape))

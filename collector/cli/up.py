@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from rich.console import Console
 
 from collector.cli.actions.apply import change_lines
 from collector.cli.address import address_for
@@ -26,6 +25,7 @@ from collector.mongo.schema_watch import leaving_newer_schema
 from collector.operations.applied_settings import apply_settings
 from collector.operations.processes import command, die_with_parent, last_line
 from collector.operations.wishes import record_changes
+from collector.progress import console
 from collector.store.root import storage_at
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from collector.settings import Settings
 
 DRAIN_SECONDS = 60.0
+SCREEN_PAUSE_SECONDS = 5.0
+"""Before a screen that failed begins again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Up:
         self._settings = demo_settings(settings) if options.demo else settings
         self._options = options
         self._address = address_for(self._settings, options.host, options.port)
-        self._console = Console(stderr=False)
+        self._console = console()
         self._children: list[Child] = []
         self._stop = asyncio.Event()
 
@@ -173,12 +175,19 @@ class Up:
             self._children.append(self._child(f"worker {number}", "workers", environment))
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(child.keep_running()) for child in self._children]
-            showing = group.create_task(
-                UpScreen(database, self._console, self._print).keep_showing()
-            )
+            showing = group.create_task(self._keep_showing(database))
             await self._stop.wait()
             showing.cancel()
             await self._drain(running)
+
+    async def _keep_showing(self, database: Database) -> None:
+        """Shows the work until it stops. A screen that fails ends nothing and begins again."""
+        while not self._stop.is_set():
+            try:
+                await UpScreen(database, self._console, self._print).keep_showing()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the fleet goes on
+                self._print(f"the screen failed: {type(error).__name__}: {error}")
+                await asyncio.sleep(SCREEN_PAUSE_SECONDS)
 
     def _child(
         self, name: str, module: str, environment: dict[str, str], arguments: Sequence[str] = ()
@@ -213,7 +222,9 @@ class Up:
             loop.add_signal_handler(number, on_signal)
 
     def _print(self, words: str) -> None:
-        self._console.print(words, highlight=False, soft_wrap=True)
+        # What reads our output may be gone, or not know a character: the fleet does not need it.
+        with contextlib.suppress(OSError, ValueError):
+            self._console.print(words, soft_wrap=True)
 
 
 def up(settings: Settings, options: UpOptions) -> None:

@@ -7,7 +7,6 @@ gets them as one record, `asked`, and declares only its own.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from collector.cli.failures import UsageMistake, want_tracebacks
+from collector.cli.failures import UsageMistake, say, want_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -50,12 +49,16 @@ class Asked:
     demo: bool = False
     embedded: list[Path] = field(default_factory=list)
     """The real home, once settings were read that lead to its embedded database."""
+    urls: list[str] = field(default_factory=list)
+    """The API that a key goes to, once settings were read that name one."""
 
     def settings(self) -> Settings:
         """The settings the verb works with. Raises ConfigError."""
         from collector.settings import load
 
         settings = load(self.config)
+        if settings.url is not None and settings.token is not None:
+            self.urls.append(settings.url)
         if settings.mongo_uri is None and settings.url is None:
             self.embedded.append(settings.home)
         if not self.demo:
@@ -110,6 +113,7 @@ def verb(app: typer.Typer, name: str) -> Callable[[F], F]:
                 function(asked, **own)
             finally:
                 _mention_neighbour(asked)
+                _mention_open_key(asked)
 
         # What typer reads a command's arguments from.
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -127,7 +131,18 @@ def _mention_neighbour(asked: Asked) -> None:
 
         note = neighbour(asked.embedded[0], demo=asked.demo)
         if note is not None:
-            print(note, file=sys.stderr)
+            say(note)
+
+
+def _mention_open_key(asked: Asked) -> None:
+    if asked.urls:
+        from urllib.parse import urlsplit
+
+        from collector.listening import is_on_this_machine
+
+        url = urlsplit(asked.urls[0])
+        if url.scheme == "http" and not is_on_this_machine(asked.urls[0]):
+            say(f"the key for {url.hostname} is sent unencrypted: everybody on the way can read it")
 
 
 def give(asked: Asked, work: Coroutine[Any, Any, Output]) -> None:
@@ -146,7 +161,7 @@ def given(asked: Asked, answer: Output) -> None:
     elif answer.shown:
         show(answer.shown)
     for note in answer.notes:
-        print(note, file=sys.stderr)
+        say(note)
     for failure in answer.failures:
         raise failure
     if answer.exit_code:

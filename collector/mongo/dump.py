@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 
 OF_THE_MOMENT = frozenset({"workers", "live"})
 """Who is alive and the last prices: not worth keeping."""
+BACKED_UP = frozenset(
+    {
+        *("connectors", "jobs", "job_runs", "markets", "reports", "system", "tickers"),
+        *("history_inbox", "history_networks"),
+    }
+)
+"""Every other collection of the product; no other name is written or read."""
 INSERTED_AT_ONCE = 1_000
 _RAW = bson.CodecOptions(document_class=RawBSONDocument)
 
@@ -40,13 +47,12 @@ class DumpedCollection:
 async def dump(
     database: Database, opened: Callable[[str], AbstractContextManager[BinaryIO]]
 ) -> list[DumpedCollection]:
-    """Writes the documents of every collection to the file that `opened` gives for its name.
+    """Writes the documents of `BACKED_UP` to the files that `opened` gives for their names.
 
     All of them are as of one moment.
     """
     raw = database.raw
-    names = sorted(await database.fairly(raw.list_collection_names))
-    kept = [name for name in names if name not in OF_THE_MOMENT and not name.startswith("system.")]
+    kept = sorted(BACKED_UP.intersection(await database.fairly(raw.list_collection_names)))
 
     async def read() -> list[DumpedCollection]:
         dumped = []

@@ -11,6 +11,7 @@ what the cursors claim. `backup.json` is written last; a backup without it is no
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from collector.errors import ConfigError
-from collector.mongo.dump import DumpedCollection, dump
+from collector.mongo.dump import BACKED_UP, DumpedCollection, dump
 from collector.mongo.schema import VERSION
 from collector.operations.opened_database import opened_database
 from collector.store.address import in_object_store
 from collector.store.lake_copy import copy_lake, files_below
-from collector.store.port import Corrupt, Vanished
+from collector.store.port import Corrupt, Vanished, is_below_root
 from collector.store.root import storage_at
 from collector.store.signature import build_signature
 
@@ -67,16 +68,33 @@ class BackupManifest:
             raise ConfigError(f"{place} has no {MANIFEST}: it is no complete backup") from None
         except ValueError as error:
             raise Corrupt(MANIFEST, error) from None
-        if record["format"] != FORMAT:
-            raise ConfigError(f"{place} has format {record['format']}, this program reads {FORMAT}")
-        collections = [DumpedCollection(**each) for each in record["collections"]]
-        return cls(
-            record["schema"],
-            record["taken_ms"],
-            record["build_signature"],
-            collections,
-            record["files"],
-        )
+        try:
+            if (form := record["format"]) != FORMAT:
+                raise ConfigError(f"{place} has format {form}, this program reads {FORMAT}")
+            manifest = cls(
+                int(record["schema"]),
+                int(record["taken_ms"]),
+                str(record["build_signature"]),
+                [DumpedCollection(**each) for each in record["collections"]],
+                dict(record["files"]),
+            )
+            manifest._check_names()
+        except (KeyError, TypeError, ValueError) as error:
+            raise Corrupt(MANIFEST, f"{type(error).__name__} {error}") from None
+        return manifest
+
+    def _check_names(self) -> None:
+        """Refuses names that no backup has. A restore takes them for paths and collections."""
+        names = {each.name for each in self.collections}
+        if unknown := names - BACKED_UP:
+            raise ConfigError(f"{MANIFEST}: {min(unknown)!r} is no collection of a backup")
+        dumps = {collection_path(name) for name in names | {"system"}}
+        if missing := dumps - self.files.keys():
+            raise ConfigError(f"{MANIFEST}: {min(missing)} is missing")
+        for path in self.files:
+            inside = path.startswith(LAKE) and is_below_root(path)
+            if not inside and path not in dumps:
+                raise ConfigError(f"{MANIFEST}: {path!r} is no file of a backup")
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -100,7 +118,8 @@ async def back_up(where: Deployment, place: str) -> BackupManifest:
     if await asyncio.to_thread(_holds_files, target):
         raise ConfigError(f"{place} is not empty: a backup needs a place of its own")
     async with opened_database(where, "backup") as database:
-        return await backed_up(database, storage_at(root), target)
+        with _files_of_this_user():
+            return await backed_up(database, storage_at(root), target)
 
 
 async def backed_up(database: Database, lake: Storage, target: Storage) -> BackupManifest:
@@ -123,6 +142,16 @@ async def backed_up(database: Database, lake: Storage, target: Storage) -> Backu
     manifest = BackupManifest(VERSION, taken_ms, build_signature(), collections, files)
     await asyncio.to_thread(target.write_atomic, MANIFEST, manifest.encode())
     return manifest
+
+
+@contextmanager
+def _files_of_this_user() -> Iterator[None]:
+    """Keeps other users out of what this process creates meanwhile."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _holds_files(storage: Storage) -> bool:

@@ -50,12 +50,16 @@ class MarketNames:
         """The same for a name that is one market: a pattern stays as it is."""
         return await self._written_so(exchange_id, name, field) if is_short(name) else name
 
+    async def is_market(self, exchange_id: str, name: str) -> bool:
+        """Whether the name, however it looks, is a symbol that is known."""
+        return await self._book.find(exchange_id, name) is not None
+
     async def _like(self, exchange_id: str, pattern: str, field: str) -> list[str]:
         if not await self.symbols(exchange_id):
             how = f"add its connector, and a worker asks for them ({MARKETS_REFRESH.name})"
             reason = f"the markets of {exchange_id} are not known yet: {how}"
             raise InvalidInput(field, "unknown_markets", reason)
-        found = like(pattern.upper(), await self._book.listed(exchange_id))
+        found = like(pattern, await self._book.listed(exchange_id))
         if not found:
             reason = f"{exchange_id} lists no market like {pattern!r}"
             raise InvalidInput(field, "unknown_symbol", reason)
@@ -137,6 +141,9 @@ class NoMarkets(MarketNames):
 
     async def one_meant(self, exchange_id: str, name: str, *, field: str = "symbol") -> str:
         return name
+
+    async def is_market(self, exchange_id: str, name: str) -> bool:
+        return False
 
     async def _stored(self, exchange_id: str, symbols: Sequence[str]) -> dict[str, Document]:
         return {}

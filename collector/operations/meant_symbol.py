@@ -25,14 +25,20 @@ def is_short(name: str) -> bool:
 
 
 def like(pattern: str, symbols: Iterable[str]) -> list[str]:
-    """The symbols that a pattern stands for, in their order."""
-    return [each for each in symbols if fnmatchcase(each, pattern)]
+    """The symbols that a pattern stands for, in their order, whatever the pattern's case.
+
+    A market may be written like a pattern, and then it is meant: `[X]/USDT` is not `X/USDT`.
+    """
+    known = list(symbols)
+    if pattern in known:
+        return [pattern]
+    return [each for each in known if fnmatchcase(each, pattern.upper())]
 
 
 def searched(words: str, symbols: Iterable[str]) -> list[str]:
     """The symbols like a pattern, or with these letters in them whatever their case."""
     if is_pattern(words):
-        return like(words.upper(), symbols)
+        return like(words, symbols)
     return [each for each in symbols if fits(words, each)]
 
 

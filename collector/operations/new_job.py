@@ -66,7 +66,7 @@ async def add_job(database: Database, request: JobRequest, names: MarketNames) -
     if spec.timeframe is not None and spec.type != types.OHLCV_FROM_TRADES.name:
         await check_bars(spec.exchange_id)
     if spec.symbol is not None:
-        if is_pattern(spec.symbol):
+        if is_pattern(spec.symbol) and not await names.is_market(spec.exchange_id, spec.symbol):
             reason = "a job is about one market; `collector add` takes patterns"
             raise InvalidInput("symbol", "unknown_symbol", reason)
         symbol = await names.one_meant(spec.exchange_id, spec.symbol)

@@ -66,7 +66,7 @@ async def _reached(outer: AsyncExitStack, settings: Settings, purpose: str) -> t
     while True:
         try:
             async with AsyncExitStack() as stack:
-                where = mongodb(settings.mongo_address, settings.home, purpose)
+                where = mongodb(settings.mongo_address, settings.home, purpose, patience=0)
                 uri = await stack.enter_async_context(where)
                 opening = Database(uri, settings.mongo_db, pool=_POOL)
                 database = await stack.enter_async_context(opening)

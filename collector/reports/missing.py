@@ -13,6 +13,7 @@ import pyarrow.parquet
 
 from collector.durations import DAY_MS
 from collector.reports.gap_rule import MAX_GAP_PCT
+from collector.text import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,7 +145,7 @@ class MissingReport:
         text = io.StringIO()
         rows = csv.DictWriter(text, MISSING_SCHEMA.names, lineterminator="\n")
         rows.writeheader()
-        rows.writerows(self.rows())
+        rows.writerows({**row, "symbol": escaped(row["symbol"])} for row in self.rows())
         sink.write(text.getvalue().encode())
 
     def summary_json(self) -> str:

@@ -3,6 +3,9 @@
 A write is: temporary file, fsync, rename, fsync of the folder. A folder is fsynced into its parent
 before this process writes into it, because a file is not durable while its folder can vanish in a
 power cut.
+
+Only the root may be a symbolic link. One below it would let whoever put it there, a backup from
+elsewhere for example, choose which of the user's files are read and written, so it is refused.
 """
 
 from __future__ import annotations
@@ -17,8 +20,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 
+from collector.errors import StoreError
 from collector.store.lock import held
-from collector.store.port import Draft, StorageFault, Swapped, Unavailable, Vanished, no_fault
+from collector.store.port import (
+    Draft,
+    StorageFault,
+    Swapped,
+    Unavailable,
+    Vanished,
+    is_below_root,
+    no_fault,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +141,17 @@ class LocalDisk:
         return cleared
 
     def _place(self, path: str) -> Path:
-        return self.root / path
+        """Where the object or folder lies. StoreError when that is not below the root."""
+        if not path:
+            return self.root
+        if not is_below_root(path):
+            raise StoreError(f"{path!r} is not a path below {self.root}")
+        place = str(self.root)
+        for name in path.split("/"):
+            place = f"{place}/{name}"
+            if os.path.islink(place):
+                raise StoreError(f"{place} is a symbolic link: put the files themselves there")
+        return Path(place)
 
     def _listed(self, folder: str, *, files: bool) -> list[str]:
         with self._translated(folder):

@@ -42,6 +42,11 @@ def no_fault(_point: StorageFault, _path: str) -> None:
     """Production: nothing is injected."""
 
 
+def is_below_root(path: str) -> bool:
+    """Whether every part of the path is a name, so that it cannot leave the folder it begins in."""
+    return "\0" not in path and not {"", ".", ".."}.intersection(path.split("/"))
+
+
 class Swapped(RetryLater):
     """Another process replaced the object in the meantime. Nothing was changed: start again."""
 

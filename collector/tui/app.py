@@ -13,6 +13,7 @@ from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.widgets import Footer, Static
 
+from collector.text import printable
 from collector.tui.banners import banners
 from collector.tui.fleet_picture import FleetPicture, sampled
 from collector.tui.modes import BY_KEY, MODES, figures
@@ -125,12 +126,12 @@ class Viewer(App[None]):
     def _title(self, picture: FleetPicture) -> Text:
         at = time.strftime("%H:%M:%S", time.gmtime(picture.at_ms / 1000))
         held = "  HELD" if self._held is not None else ""
-        return Text(f" {self._mode.key} {self._mode.name}   {self._fleet.url}   {at} UTC{held}")
+        return _text(f" {self._mode.key} {self._mode.name}   {self._fleet.url}   {at} UTC{held}")
 
 
 def rendered(sheet: Sheet, width: int) -> RenderableType:
     """A sheet for a terminal of so many columns."""
-    parts: list[RenderableType] = [Text(sheet.title, "bold underline")]
+    parts: list[RenderableType] = [_text(sheet.title, "bold underline")]
     parts += [_line(each) for each in sheet.lines]
     for grid in sheet.grids:
         parts += [Text(""), _table(grid.at(width))]
@@ -138,18 +139,21 @@ def rendered(sheet: Sheet, width: int) -> RenderableType:
 
 
 def _line(cells: Iterable[Cell]) -> Text:
-    return Text.assemble(*(_text(cell) for cell in cells))
+    return Text.assemble(*map(_cell, cells))
 
 
-def _text(cell: Cell) -> Text:
+def _cell(cell: Cell) -> Text:
+    return _text(cell.text, STYLES[cell.tone])
+
+
+def _text(words: str, style: str = "") -> Text:
     """Nothing of it is markup, and nothing moves the cursor."""
-    plain = "".join(char if char.isprintable() else " " for char in cell.text)
-    return Text(plain, STYLES[cell.tone])
+    return Text(printable(words), style)
 
 
 def _table(grid: Grid) -> Table:
     made = Table(
-        title=grid.title or None,
+        title=_text(grid.title) if grid.title else None,
         title_justify="left",
         title_style="bold",
         box=None,
@@ -159,10 +163,10 @@ def _table(grid: Grid) -> Table:
     for column in grid.columns:
         made.add_column(column.name, justify="right" if column.right else "left", no_wrap=True)
     for cells in grid.rows:
-        made.add_row(*(_text(cell) for cell in cells))
+        made.add_row(*map(_cell, cells))
     return made
 
 
 def _stripes(found: list[Cell]) -> Text:
-    lines = [Text(f" {each.text} ", _BANNERS.get(each.tone, "reverse")) for each in found]
+    lines = [_text(f" {each.text} ", _BANNERS.get(each.tone, "reverse")) for each in found]
     return Text("\n").join(lines)

@@ -8,16 +8,19 @@ import os
 import signal
 import socket
 import sys
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pymongo import AsyncMongoClient, WriteConcern
 
+from collector.clock import SystemClock
 from collector.errors import ConfigError, HomeInUse, MongodFailed
 from collector.mongo import embedded
+from collector.mongo import home as homes
 from collector.mongo.embedded import EmbeddedMongo, announced_uri
+from collector.mongo.location import mongodb
 from collector.mongo.own_password import with_login
 from tests.support.until import until
 
@@ -244,6 +247,28 @@ async def test_a_second_owner_is_told_who_the_first_is(home: Path) -> None:
         assert announced_uri(home) == mongo.uri
     assert announced_uri(home) is None
     assert not (home / "mongod.json").exists()
+
+
+async def test_programs_that_start_in_the_same_moment_share_one_database(home: Path) -> None:
+    async with asyncio.TaskGroup() as group, AsyncExitStack() as stack:
+        entered = [
+            group.create_task(stack.enter_async_context(mongodb(None, home, purpose)))
+            for purpose in ("api", "worker", "worker")
+        ]
+        first, *others = [await each for each in entered]
+        assert others == [first, first]
+
+
+async def test_a_home_whose_owner_never_announces_its_database_is_in_use(home: Path) -> None:
+    home.mkdir()
+    owner = homes.Owner(os.getpid(), "a test", "2025-01-01T00:00:00+00:00")
+    lock = await homes.HomeLock.take(home, owner, SystemClock())
+    try:
+        with pytest.raises(HomeInUse, match=f"in use by pid {os.getpid()}"):
+            async with mongodb(None, home, "worker", patience=0.5):
+                pass
+    finally:
+        lock.release()
 
 
 async def test_a_log_that_grows_is_put_aside_while_mongod_runs(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -62,6 +65,19 @@ async def state_of(stage: Stage) -> dict[str, Any]:
         ],
         "job": (await stage.ask("GET", f"/jobs/{stage.jobs['long']}"))["status"],
     }
+
+
+async def answers(stage: Stage) -> Counter[tuple[str, str]]:
+    """How many requests the API has answered, by route and status."""
+    async with aiohttp.ClientSession() as session, session.get(f"{stage.url}/metrics") as answer:
+        text = await answer.text()
+    found: Counter[tuple[str, str]] = Counter()
+    for line in text.splitlines():
+        if match := re.match(
+            r'collector_api_requests_total{.*route="(.+)",status="(.+)"} (\S+)', line
+        ):
+            found[match[1], match[2]] += round(float(match[3]))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -134,6 +150,25 @@ async def test_requests_of_another_site_change_and_read_nothing(
         # Until what was sent without waiting has arrived, too.
         await page.evaluate("url => fetch(url, {mode: 'no-cors'}).catch(() => 0)", stage.url)
     assert await state_of(stage) == before
+
+
+async def test_an_image_of_another_site_starts_no_report(rebound: Browser, stage: Stage) -> None:
+    paths = ("/api/v1/reports/missing", "/api/v1/reports/validation", "/api/v1/coverage")
+    images = [f"{stage.url}{path}" for path in paths]
+    before = await answers(stage)
+    async with site("") as url, visiting(rebound, url, allowed=ANYTHING) as visit:
+        page = await visit.open("")
+        await page.evaluate(
+            """urls => Promise.all(urls.map((url) => new Promise((ended) => {
+                const image = new Image();
+                image.onload = image.onerror = ended;
+                image.src = url;
+            })))""",
+            images,
+        )
+    after = await answers(stage) - before
+    assert after["none", "403"] == len(paths)
+    assert not {route for route, _ in after} & set(paths)
 
 
 async def test_a_rebound_name_reaches_nothing(rebound: Browser, stage: Stage) -> None:

@@ -182,6 +182,23 @@ async def test_a_symbol_may_be_written_without_its_slash(client: Client) -> None
     assert (nothing.status, nothing.code) == (422, "unknown_symbol")
 
 
+async def test_a_market_that_is_written_like_a_pattern_is_that_market(
+    client: Client, database: Database
+) -> None:
+    market = await database.markets.find_one({"symbol": "SOL/USDT"})
+    assert market is not None
+    del market["_id"]
+    await database.raw["markets"].insert_one({**market, "symbol": "[S]OL/USDT"})
+    streams = {"exchange_id": "simulated", "symbols": ["[S]OL/USDT"], "timeframes": ["1h"]}
+    added = await client.post("/api/v1/streams", streams)
+    assert {job["symbol"] for job in added.body["created"]} == {"[S]OL/USDT"}
+    await make(client, symbol="[S]OL/USDT")
+    body = {**BTC, "type": "ohlcv_incremental", "symbol": "[ES]*/USDT"}
+    refused = await client.post(URL, body)
+    assert (refused.status, refused.code) == (422, "unknown_symbol")
+    assert "a job is about one market" in str(refused.body)
+
+
 async def test_the_cost_of_a_pattern_is_told_before_it_is_added(client: Client) -> None:
     now_ms = await client.services.now_ms()
     day = {"exchange_id": "simulated", "timeframes": ["1m"], "since": now_ms - 86_400_000}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pytest
 
 from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
-from collector.errors import ConfigError, SchemaMismatch
+from collector.errors import ConfigError, SchemaMismatch, StoreError
 from collector.jobs.cursor import Cursor
 from collector.jobs.job import JobSpec
 from collector.jobs.leasing import Leasing
@@ -20,7 +23,8 @@ from collector.lease_terms import LeaseTerms
 from collector.market.candles import CandleBatch
 from collector.market.interval import Interval, subtract
 from collector.market.series import Series
-from collector.mongo.client import Database
+from collector.mongo.client import Collection, Database
+from collector.mongo.dump import BACKED_UP, OF_THE_MOMENT
 from collector.mongo.schema import VERSION, require_current
 from collector.operations import connectors
 from collector.operations.backup import MANIFEST, BackupManifest, backed_up
@@ -189,6 +193,101 @@ async def test_a_damaged_or_incomplete_backup_is_refused(
     backup.delete(MANIFEST)
     with pytest.raises(ConfigError, match="no complete backup"):
         await put_back(other, tmp_path / "back", tmp_path / "backup")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["lake/../outside", "lake/../../outside", "lake/{}/outside", "lake/./x", "outside", "lake/"],
+)
+async def test_a_backup_whose_paths_lead_out_of_the_lake_is_refused(
+    database: Database, other: Database, tmp_path: Path, path: str
+) -> None:
+    backup, home, path = tmp_path / "backup", tmp_path / "home", path.format(tmp_path)
+    await backed_up(database, LocalDisk(tmp_path / "lake"), LocalDisk(backup))
+    _claim_file(backup, path, b"crafted")
+    with pytest.raises(ConfigError, match="no file of a backup"):
+        await put_back(other, home / "lake", backup)
+    assert not home.exists()
+    assert await other.raw.list_collection_names() == []
+
+
+@pytest.mark.parametrize("name", ["../outside", "system.users", "unknown", "workers"])
+async def test_a_backup_with_a_collection_of_another_name_is_refused(
+    database: Database, other: Database, tmp_path: Path, name: str
+) -> None:
+    backup = tmp_path / "backup"
+    await backed_up(database, LocalDisk(tmp_path / "lake"), LocalDisk(backup))
+    manifest = orjson.loads((backup / MANIFEST).read_bytes())
+    manifest["collections"].append({"name": name, "documents": 0, "indexes": []})
+    (backup / MANIFEST).write_bytes(orjson.dumps(manifest))
+    with pytest.raises(ConfigError, match="no collection of a backup"):
+        await put_back(other, tmp_path / "back", backup)
+    assert await other.raw.list_collection_names() == []
+
+
+@pytest.mark.parametrize("link", ["lake/binance/parts/x", "lake/binance", "lake"])
+async def test_a_backup_is_not_read_through_links(
+    database: Database, other: Database, tmp_path: Path, link: str
+) -> None:
+    backup, private = tmp_path / "backup", tmp_path / "private"
+    lake = LocalDisk(tmp_path / "lake")
+    lake.write_atomic("binance/parts/x", b"a private key")
+    await backed_up(database, lake, LocalDisk(backup))
+    (backup / link).replace(private)
+    (backup / link).symlink_to(private)
+    with pytest.raises(StoreError, match="link"):
+        await put_back(other, tmp_path / "back", backup)
+    assert not (tmp_path / "back").exists()
+
+
+@pytest.mark.parametrize(
+    "manifest", [b"[]", b"{}", b'{"format":1}', b'{"format":1,"collections":[1]}']
+)
+def test_a_list_of_files_that_no_backup_wrote_is_refused(tmp_path: Path, manifest: bytes) -> None:
+    (tmp_path / MANIFEST).write_bytes(manifest)
+    with pytest.raises(Corrupt):
+        BackupManifest.read(LocalDisk(tmp_path), "there")
+
+
+def test_a_backup_holds_every_collection_that_outlives_a_moment(database: Database) -> None:
+    own = {each.name for each in vars(database).values() if isinstance(each, Collection)}
+    assert own - OF_THE_MOMENT == BACKED_UP
+
+
+async def test_a_backup_is_for_its_owner_alone(
+    database: Database, mongo_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await connectors.ensure(database, "simulated")
+    LocalDisk(tmp_path / "lake").write_atomic("binance/parts/x", b"one")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLLECTOR_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLLECTOR_DATA", str(tmp_path / "lake"))
+    monkeypatch.setenv("COLLECTOR_MONGO_URI", mongo_uri)
+    monkeypatch.setenv("COLLECTOR_MONGO_DB", database.raw.name)
+    (tmp_path / "b").mkdir(mode=0o755)
+    before = _umask()
+    assert (await run_here("backup", str(tmp_path / "b"))).code == 0
+    made = list((tmp_path / "b").rglob("*"))
+    assert {MANIFEST, "x", "system.bson"} <= {each.name for each in made}
+    assert [each for each in made if each.stat().st_mode & 0o077] == []
+    assert _umask() == before
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def _claim_file(backup: Path, path: str, data: bytes) -> None:
+    """Writes the file where a program that trusts the manifest looks for it."""
+    place = backup / path
+    if not path.endswith("/"):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+    manifest = orjson.loads((backup / MANIFEST).read_bytes())
+    manifest["files"][path] = hashlib.sha256(data).hexdigest()
+    (backup / MANIFEST).write_bytes(orjson.dumps(manifest))
 
 
 async def test_the_verbs_answer(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from rich.console import Console
+from rich.live import Live
 
 from api import trouble_watch
 from collector.backoff import Backoff
@@ -25,6 +26,7 @@ from collector.jobs.live_workers import LiveWorkers
 from collector.jobs.queue import JobQueue
 from collector.operations.trouble_facts import troubles_now
 from collector.operations.troubles import TroubleKind
+from collector.progress import console
 from collector.simulated.faults.catalogue import parse_faults
 from tests.integration.circuit_desk import circuit_of, desk, make, venue
 from tests.integration.test_api_events import listening, next_event
@@ -240,6 +242,21 @@ async def test_up_does_not_miss_its_workers_before_they_had_time_to_start(
     clock.advance(STARTING_SECONDS)
     await screen.print_lines()
     assert [line for line in said if line.startswith("! no worker")]
+
+
+async def test_up_shows_an_exchanges_words_as_text(
+    worked: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await job(worked)
+    await JobCounting(worked).take_turn()
+    answer = "GET [/api/v3/klines] \x1b[2J"
+    failing = {"count": 5, "since": worked.server_clock.now_ms(), "reason": answer}
+    await worked.connectors.update_one({}, {"$set": {"circuit.failing": failing}})
+    with Live(console=console(), auto_refresh=False) as live:
+        await UpScreen(worked, console(), print)._draw(live)
+    out = capsys.readouterr().out
+    assert "GET [/api/v3/klines]" in out
+    assert "\x1b" not in out
 
 
 async def test_up_in_a_pipe_reports_what_begins_and_what_is_over(worked: Database) -> None:

@@ -105,6 +105,18 @@ def test_every_form_holds_the_same_rows(
     assert found["price"][0].as_py() == 124.5
 
 
+def test_an_id_that_is_a_formula_is_escaped_on_request(lake: Path) -> None:
+    trade = Trade('=cmd|"/c calc"!A1', T0 + 100 * HOUR, 1.0, 1.0, "buy")
+    append_trades(LocalDisk(lake / "data"), *MARKET, [trade], known_at=1)
+    early = ["--start", str(T0 + 99 * HOUR), "--out"]
+    assert run(["trades", *MARKET, *early, "plain.csv"]) == 0
+    assert pa.csv.read_csv("plain.csv")["id"].to_pylist() == [trade.id]
+    assert run(["trades", *MARKET, *early, "escaped.csv", "--escape"]) == 0
+    assert pa.csv.read_csv("escaped.csv")["id"].to_pylist() == [f"'{trade.id}"]
+    assert run(["trades", *MARKET, *early, "escaped.parquet", "--escape"]) == 2
+    assert run(["trades", *MARKET, "--escape"]) == 2
+
+
 def test_a_file_is_replaced_only_by_force_and_never_left_half(
     lake: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

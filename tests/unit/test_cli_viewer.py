@@ -6,16 +6,18 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from typer.testing import CliRunner
 
+from collector import logs
+from collector.cli.actions import viewer
 from collector.cli.actions.viewer import api_url
-from collector.cli.main import app
+from collector.cli.main import app, run
+from collector.cli.verb import Asked
 from collector.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def test_a_configured_address_wins(tmp_path: Path) -> None:
@@ -37,6 +39,77 @@ def test_the_environment_names_a_remote_fleet(
     assert api_url(settings) == "https://far.example"
     assert settings.token is not None
     assert "a-key" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sent"),
+    [
+        ({"url": "https://far.example"}, True),
+        ({"server": {"host": "127.0.0.1"}}, True),
+        ({"server": {"host": "0.0.0.0"}}, True),
+        ({"server": {"host": "::1"}}, True),
+        ({"server": {"host": "evil.example"}}, False),
+        ({"server": {"host": "192.0.2.7"}}, False),
+    ],
+)
+def test_without_an_address_the_key_stays_on_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], sent: bool
+) -> None:
+    keys: list[object] = []
+
+    class Fleet:
+        def __init__(self, _url: str, token: object, *_: object) -> None:
+            keys.append(token)
+
+    class Screen:
+        failure = None
+
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def run(self) -> None:
+            pass
+
+    monkeypatch.setattr(viewer, "RemoteFleet", Fleet)
+    monkeypatch.setattr(viewer, "Viewer", Screen)
+    found = Settings(home=tmp_path, token="a-key", **settings)
+    monkeypatch.setattr(Asked, "settings", lambda _: found)
+    try:
+        viewer.view(Asked(), 1.0, "1")
+    finally:
+        logs.configure("CRITICAL", "json")
+    assert [key is not None for key in keys] == [sent]
+
+
+@pytest.mark.parametrize(
+    ("url", "warned"),
+    [
+        ("http://far.example", True),
+        ("HTTP://192.0.2.7:8000", True),
+        ("https://far.example", False),
+        ("http://127.0.0.1:8000", False),
+        ("http://localhost", False),
+        ("http://[::1]:8000", False),
+    ],
+)
+def test_a_key_that_travels_unencrypted_is_mentioned(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    url: str,
+    warned: bool,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLLECTOR_HOME", str(tmp_path))
+    monkeypatch.setenv("COLLECTOR_URL", url)
+    monkeypatch.setenv("COLLECTOR_TOKEN", "a-key")
+    run(["backup", "somewhere"])
+    err = capsys.readouterr().err
+    assert err.count("sent unencrypted") == int(warned)
+    assert "a-key" not in err
+    monkeypatch.delenv("COLLECTOR_TOKEN")
+    run(["backup", "somewhere"])
+    assert "unencrypted" not in capsys.readouterr().err
 
 
 class Calls:

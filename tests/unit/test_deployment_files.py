@@ -97,6 +97,30 @@ def test_containers_can_change_nothing_but_the_lake(service: str) -> None:
     assert given["stop_grace_period"] == "90s"
 
 
+@pytest.mark.parametrize("service", sorted(SERVICES))
+def test_every_container_has_no_rights_of_root_and_a_bounded_log(service: str) -> None:
+    given = SERVICES[service]
+    assert given["cap_drop"] == ["ALL"]
+    assert "cap_add" not in given
+    assert given["security_opt"] == ["no-new-privileges:true"]
+    assert given["logging"] == {"driver": "local", "options": {"max-size": "10m", "max-file": "3"}}
+
+
+def test_databases_start_as_their_own_users() -> None:
+    """Their images begin as root and change over, for which a container without rights cannot."""
+    assert {name: SERVICES[name]["user"] for name in ("mongo", "redis")} == {
+        "mongo": "mongodb",
+        "redis": "redis",
+    }
+
+
+def test_a_draft_of_ten_years_of_minutes_has_room_in_a_worker() -> None:
+    """170 MB (docs/adr/0011), and several at a time; in memory they would count as the worker's."""
+    [tmp] = [volume for volume in PODS[-1]["volumes"] if volume["name"] == "tmp"]
+    assert "medium" not in tmp["emptyDir"]
+    assert tmp["emptyDir"]["sizeLimit"] == "4Gi"
+
+
 def test_pods_can_change_nothing_and_get_as_long_to_drain() -> None:
     for pod in PODS:
         assert pod["securityContext"]["runAsUser"] == 10001

@@ -11,6 +11,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from collector.cli.actions.reports import unconfirmed_words
+from collector.market.series import Series
 from collector.pipeline.evidence import Silence
 from collector.reports.coverage import coverage
 from collector.reports.expected import Expected
@@ -63,6 +64,18 @@ def test_csv_has_the_specified_columns_first(report: MissingReport) -> None:
     assert float(first["gaps_pct"]) == pytest.approx((5 + DAY) / slots)
     assert (int(first["gaps_count"]), int(first["longest_gap_bars"])) == (5 + DAY, DAY)
     assert (second["symbol"], second["gaps_count"]) == ("ETH/USDT", "0")
+
+
+@pytest.mark.parametrize("symbol", ["=HYPERLINK(1)/USDT", "+1/USDT", "-1/USDT", "@A/USDT"])
+def test_no_symbol_is_a_formula_of_a_spreadsheet(tmp_path: Path, symbol: str) -> None:
+    store, series = Store(tmp_path), Series.of("binance", symbol, "1m")
+    store.append_page(series, flat(0, 10), span(0, 10), fence=1, known_at=1_000)
+    report = MissingReport([coverage(store, series, AS_STORED)])
+    sink = io.BytesIO()
+    report.write(sink, "csv")
+    [row] = csv.DictReader(io.StringIO(sink.getvalue().decode()))
+    assert row["symbol"] == f"'{symbol}"
+    assert [each["symbol"] for each in report.rows()] == [symbol], "programs read it as it is"
 
 
 def test_losses_at_both_ends_are_told(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from collector.errors import StoreError
 from collector.store.disk import LocalDisk
 from collector.store.lock import held
 from collector.store.port import StorageFault, Swapped
@@ -83,3 +84,44 @@ def test_old_leftovers_are_cleared_and_young_ones_are_not(tmp_path: Path) -> Non
     assert disk.clear_temporaries("a", older_than_s=60, now_s=born + 61) == 1
     assert disk.clear_temporaries("nowhere", older_than_s=60, now_s=born) == 0
     assert list((tmp_path / "a").iterdir()) == []
+
+
+@pytest.mark.parametrize("path", ["../x", "a/../../x", "/x", "a//x", "a/./x", "a/x/", "a/\0x"])
+def test_a_path_that_is_not_below_the_root_is_refused(tmp_path: Path, path: str) -> None:
+    disk = LocalDisk(tmp_path / "root")
+    with pytest.raises(StoreError, match="not a path below"):
+        disk.write_atomic(path, b"1")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("link", ["a", "a/x.bin"])
+def test_links_below_the_root_are_neither_read_nor_written_through(
+    tmp_path: Path, link: str
+) -> None:
+    elsewhere, disk = tmp_path / "elsewhere", LocalDisk(tmp_path / "root")
+    disk.write_atomic("a/x.bin", b"private")
+    (tmp_path / "root" / link).rename(elsewhere)
+    (tmp_path / "root" / link).symlink_to(elsewhere)
+    calls: list[Callable[[], object]] = [
+        lambda: disk.open("a/x.bin"),
+        lambda: disk.read("a/x.bin"),
+        lambda: disk.sha256("a/x.bin"),
+        lambda: disk.stamp("a/x.bin"),
+        lambda: disk.delete("a/x.bin"),
+        lambda: disk.set_aside("a/x.bin"),
+        lambda: disk.write_atomic("a/x.bin", b"2"),
+        lambda: disk.clear_temporaries(link, 0, 0),
+        lambda: disk.names(link),
+    ]
+    for call in calls:
+        with pytest.raises(StoreError, match="is a symbolic link"):
+            call()
+    kept = elsewhere / "x.bin" if link == "a" else elsewhere
+    assert kept.read_bytes() == b"private"
+
+
+def test_the_root_itself_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "other-disk").mkdir()
+    (tmp_path / "root").symlink_to(tmp_path / "other-disk")
+    LocalDisk(tmp_path / "root").write_atomic("a/x.bin", b"1")
+    assert (tmp_path / "other-disk/a/x.bin").read_bytes() == b"1"

@@ -12,6 +12,7 @@ import pyarrow.parquet
 
 from collector.cli.output import Output
 from collector.errors import StoreError
+from collector.operations.exports import csv_rows
 from collector.operations.exports.whole_file import ExportedFile, replacing
 from collector.progress import late_progress
 
@@ -24,17 +25,20 @@ if TYPE_CHECKING:
 Form = Literal["csv", "parquet", "arrow"]
 
 
-def export(rows: Rows, form: Form, out: Path, force: bool) -> Output:
-    """Writes the file whole or not at all. `-` is standard output."""
+def export(rows: Rows, form: Form, out: Path, force: bool, *, escape: bool = False) -> Output:
+    """Writes the file whole or not at all. `-` is standard output.
+
+    `escape` keeps spreadsheets from reading text of a csv as a formula.
+    """
     began = time.monotonic()
     if str(out) == "-":
-        count = write(rows, form, sys.stdout.buffer)
+        count = write(rows, form, sys.stdout.buffer, escape=escape)
         sys.stdout.flush()
         return Output({}, "", [f"{count:,} {rows.noun}"])
     if out.exists() and not force:
         raise StoreError(f"{out} is there already: choose another name, or use --force")
     with replacing(out) as sink:
-        count = write(rows, form, sink)
+        count = write(rows, form, sink, escape=escape)
     return _written(ExportedFile(out, count), form, rows.noun, time.monotonic() - began)
 
 
@@ -55,12 +59,12 @@ def _written(made: ExportedFile, form: str, noun: str, seconds: float) -> Output
     return Output(facts, message)
 
 
-def write(rows: Rows, form: Form, sink: BinaryIO) -> int:
+def write(rows: Rows, form: Form, sink: BinaryIO, *, escape: bool = False) -> int:
     """Writes every batch as it comes; returns how many rows."""
     count = 0
     with rows.range.all() as (schema, batches), _writer(form, schema, sink) as writer:
         for batch in _watched(rows, batches):
-            writer.write_batch(batch)
+            writer.write_batch(csv_rows.escaped(batch) if escape else batch)
             count += len(batch)
     return count
 
@@ -76,12 +80,8 @@ def _watched(rows: Rows, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
 
 def _writer(form: Form, schema: pa.Schema, sink: BinaryIO) -> Any:
     if form == "csv":
-        # Arrow would put its own header into quotes.
-        sink.write((",".join(schema.names) + "\n").encode())
-        return pa.csv.CSVWriter(sink, schema, write_options=_PLAIN_CSV)
+        sink.write(csv_rows.heading(schema))
+        return pa.csv.CSVWriter(sink, schema, write_options=csv_rows.OPTIONS)
     if form == "arrow":
         return pa.ipc.new_file(sink, schema)
     return pa.parquet.ParquetWriter(sink, schema, compression="zstd")
-
-
-_PLAIN_CSV = pa.csv.WriteOptions(include_header=False, quoting_style="needed")

@@ -13,7 +13,7 @@ from collector.cli.actions.known import no_worker_note
 from collector.cli.actions.new_job import unknown_markets
 from collector.cli.connector_words import budget_words
 from collector.cli.database import fleet_of
-from collector.cli.failures import UsageMistake
+from collector.cli.failures import UsageMistake, say
 from collector.cli.job_words import state_words
 from collector.cli.output import Output, table
 from collector.durations import shown_span
@@ -82,13 +82,13 @@ async def _confirmed(fleet: Fleet, wanted: SeriesRequest, *, yes: bool) -> None:
     """A pattern may name thousands of markets: shows what it costs, and asks."""
     cost = await fleet.markets.estimate(wanted)
     for line in cost_lines(wanted.exchange_id, cost):
-        print(line, file=sys.stderr)
+        say(line)
     if yes:
         return
     if not sys.stdin.isatty():
         raise UsageMistake("a pattern is added only with --yes where nobody can be asked")
     if not typer.confirm("Add them?", err=True):
-        print("nothing was added", file=sys.stderr)
+        say("nothing was added")
         raise typer.Exit(DECLINED)
 
 

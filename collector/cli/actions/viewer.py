@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from collector.cli.database import keep_quiet
 from collector.cli.demo_settings import demo_home
 from collector.clock import SystemClock
+from collector.listening import is_on_this_machine
 from collector.mongo.home import announced_dashboard
 from collector.tui.app import Viewer
 from collector.tui.remote_fleet import RemoteFleet
@@ -22,7 +23,10 @@ def view(asked: Asked, every: float, mode: str) -> None:
     settings = asked.settings()
     keep_quiet(settings)
     figures_every = max(2.0, every)
-    fleet = RemoteFleet(api_url(settings), settings.token, random.random, figures_every)
+    url = api_url(settings)
+    # Nobody has named this address for the key: a file or a process may have.
+    token = settings.token if settings.url or is_on_this_machine(url) else None
+    fleet = RemoteFleet(url, token, random.random, figures_every)
     viewer = Viewer(fleet, SystemClock(), every, mode)
     viewer.run()
     if viewer.failure is not None:
