@@ -36,7 +36,6 @@ class CanonicalTrade:
     """One executed input in canonical terms: `price` is quote for one base, times 10^18."""
 
     pair: Pair
-    side: Side
     ts: int
     price: int
     base: int
@@ -67,17 +66,20 @@ class Input:
     def executed(self) -> int:
         return self.value - self.residual
 
+    @property
+    def side(self) -> Side:
+        """Raises Refused when an asset is sold for itself."""
+        return Side.ASK if Pair.between(self.sell, self.buy).base == self.sell else Side.BID
+
     def trade(self, ts: int) -> CanonicalTrade:
         """Raises Refused when an amount passes 2^256-1."""
         pair = Pair.between(self.sell, self.buy)
         bought = self.executed * self.price // SCALE
         if bought >= LIMIT:
             raise Refused(f"{self.executed} at {self.price} buys more than 2^256-1")
-        if self.sell == pair.base:
-            return CanonicalTrade(pair, Side.ASK, ts, self.price, self.executed, bought)
-        return CanonicalTrade(
-            pair, Side.BID, ts, SCALE * SCALE // self.price, bought, self.executed
-        )
+        if self.side is Side.ASK:
+            return CanonicalTrade(pair, ts, self.price, self.executed, bought)
+        return CanonicalTrade(pair, ts, SCALE * SCALE // self.price, bought, self.executed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +129,10 @@ def _parse_input(document: Any, at: int) -> Input:
     if residual and at:
         raise Refused(f"input {at}: only the first input has a residual")
     read = Input(_asset(document, "sell"), _asset(document, "buy"), price, value, residual, payout)
-    side, is_side = document.get("side"), read.trade(0).side
-    if side is not None and side != is_side:
-        raise Refused(f"input {at}: selling {read.sell} for {read.buy} is {is_side}, not {side}")
+    read.trade(0)
+    side = document.get("side")
+    if side is not None and side != read.side:
+        raise Refused(f"input {at}: selling {read.sell} for {read.buy} is {read.side}, not {side}")
     return read
 
 

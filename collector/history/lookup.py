@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from collector.history import uint256
-from collector.history.event import CanonicalTrade, Op, Side
+from collector.history.event import CanonicalTrade, Op
 from collector.history.judging import Candidate
 from collector.history.policy import Outcome
 from collector.history.segment import parse_pair
@@ -98,13 +98,11 @@ def _rows_of(
 
 def trades_of(rows: pa.Table, outcome: Outcome | None = None) -> Iterator[Candidate]:
     """Ledger rows one at a time."""
-    names = ("sequence", "input", "op", "tx_hash", "ts", "pair", "side")
+    names = ("sequence", "input", "op", "tx_hash", "ts", "pair")
     columns = (rows[name].to_pylist() for name in names)
     wides = (uint256.to_ints(uint256.from_arrow(rows[name])) for name in ("price", "base", "quote"))
-    for sequence, index, op, tx_hash, ts, pair, side, *amounts in zip(
-        *columns, *wides, strict=True
-    ):
-        trade = CanonicalTrade(parse_pair(pair), Side(side), ts, *amounts)
+    for sequence, index, op, tx_hash, ts, pair, *amounts in zip(*columns, *wides, strict=True):
+        trade = CanonicalTrade(parse_pair(pair), ts, *amounts)
         yield Candidate(sequence, index, Op(op), tx_hash, ts, trade, outcome or Outcome.ADDED)
 
 

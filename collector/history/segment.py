@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collector.history.event import CanonicalTrade, Op
 
 WORD = pa.dictionary(pa.int32(), pa.string())
-"""A text of which there are few: an op, a side, a pair."""
+"""A text of which there are few: an op, a pair."""
 LEDGER_SCHEMA = pa.schema(
     [
         pa.field("sequence", pa.int64(), nullable=False),
@@ -40,7 +40,6 @@ LEDGER_SCHEMA = pa.schema(
         pa.field("tx_hash", pa.string(), nullable=False),
         pa.field("ts", pa.int64(), nullable=False),
         pa.field("pair", WORD, nullable=False),
-        pa.field("side", WORD, nullable=False),
         pa.field("price", uint256.WIDE, nullable=False),
         pa.field("base", uint256.WIDE, nullable=False),
         pa.field("quote", uint256.WIDE, nullable=False),
@@ -48,7 +47,7 @@ LEDGER_SCHEMA = pa.schema(
 )
 """One row an input and op. A deletion's row repeats the trade it deletes, with its time, so that a
 window of time holds both or neither."""
-WORDS = ["op", "pair", "side"]
+WORDS = ["op", "pair"]
 ROWS_PER_GROUP = 8_192
 
 _NAME = re.compile(r"([0-9]{1,20})-([0-9]{1,20})-([0-9]{1,16})-([0-9]{1,16})-([0-9]{1,12})-(\w+)")
@@ -126,7 +125,6 @@ def ledger_rows(rows: Sequence[tuple[int, int, Op, str, CanonicalTrade]]) -> pa.
         pa.array([row[3] for row in rows], pa.string()),
         pa.array([trade.ts for trade in trades], pa.int64()),
         pa.array([str(trade.pair) for trade in trades], pa.string()).dictionary_encode(),
-        pa.array([trade.side.value for trade in trades], pa.string()).dictionary_encode(),
         *(
             uint256.to_arrow(uint256.from_ints([getattr(trade, name) for trade in trades]))
             for name in ("price", "base", "quote")

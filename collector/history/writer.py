@@ -13,31 +13,28 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from collector.clock import SystemClock
 from collector.errors import DataInvalid
-from collector.history.batches import batches, check_order, slices
+from collector.history.batches import batches, check_order
 from collector.history.bucket_files import BucketFiles, Manifest, SavedBuckets
 from collector.history.counters import Counters
 from collector.history.engine import PendingChange
 from collector.history.event import Op
 from collector.history.judging import Candidate, Judge, candidates
 from collector.history.layout import buckets_folder, ledger_folder
-from collector.history.ledger import adds
 from collector.history.ledger_files import LedgerFiles
-from collector.history.lookup import standing_trades, trades_of
+from collector.history.lookup import standing_trades
 from collector.history.policy import CrossNet, CrossNetWarnings, Outcome
 from collector.history.rebucketing import begun, put_in_place, step, wanted
-from collector.history.refusal import Refused, SumOverflow
+from collector.history.refusal import SumOverflow
 from collector.history.replay import caught_up, prepare_rows
-from collector.history.segment import LEDGER_SCHEMA, ledger_rows, parse_pair
+from collector.history.segment import LEDGER_SCHEMA, ledger_rows
 from collector.store.port import Swapped, Vanished
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
 
     from collector.clock import Clock
     from collector.history.engine import History
@@ -112,25 +109,6 @@ class HistoryWriter:
         with self._reopened_on_error():
             for batch in batches(events):
                 applied += self._apply(batch)
-        return applied
-
-    def apply_rows(self, rows: pa.Table, last: int) -> Counter[Outcome]:
-        """Applies additions that come by the column (LEDGER_SCHEMA), up to the sequence `last`.
-
-        The same as `apply`, and much faster as long as nothing is a duplicate.
-        """
-        sequences = rows["sequence"].to_numpy()
-        if (np.diff(sequences) < 0).any() or (len(rows) and not 0 < sequences[-1] <= last):
-            raise Refused(f"rows ascend by their sequence, to {last} at most")
-        if not adds(rows).all():
-            raise Refused("deletions are judged one event at a time")
-        if any(parse_pair(text).is_cross_net for text in rows["pair"].unique().to_pylist()):
-            raise Refused("trades between nets are judged one event at a time")
-        applied: Counter[Outcome] = Counter()
-        with self._reopened_on_error():
-            head = self._opened().ledger.head
-            for part, end in slices(rows.filter(sequences > head), last):
-                applied += self._apply_rows(self._opened(), part, end)
         return applied
 
     def save(self) -> None:
@@ -241,24 +219,6 @@ class HistoryWriter:
         self._accept(state, rows, last, change)
         self.counters.count(outcomes)
         return outcomes
-
-    def _apply_rows(self, state: _State, rows: pa.Table, last: int) -> Counter[Outcome]:
-        if last <= state.ledger.head:
-            return Counter()
-        named = pa.Table.from_arrays([rows["tx_hash"], rows["input"]], ["tx_hash", "input"])
-        distinct = pc.count_distinct(rows["tx_hash"]).as_py() == len(rows) or (
-            named.group_by(["tx_hash", "input"]).aggregate([]).num_rows == len(rows)
-        )
-        given = trades_of(rows, Outcome.ADDED)
-        if distinct and not standing_trades(state.ledger, state.history.bucket_ms, rows):
-            change = PendingChange()
-            with contextlib.suppress(SumOverflow):
-                prepare_rows(state.history, change, state.ledger, rows)
-                self._accept(state, rows, last, change)
-                outcomes = Counter({Outcome.ADDED: len(rows)})
-                self.counters.count(outcomes)
-                return outcomes
-        return self._judged(state, list(given), last, Counter())
 
     def _accept(
         self, state: _State, rows: pa.Table, last: int, change: PendingChange | None

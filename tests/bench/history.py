@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from collector.history.engine import History
+from collector.history.engine import History, PendingChange
 from collector.history.event import Event, Input, Op
 from collector.history.lookup import trades_of
 from collector.history.segment import trade_columns
@@ -25,7 +25,9 @@ from tests.bench.history_load import NETWORK, PAIRS, STEP_MS, T0, fill, generate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-BULK, SINGLE = "append_trades", "append_trade"
+    from collector.history.trade_columns import TradeColumns
+
+BULK, SINGLE = "a batch", "append_trade"
 FASTER = 20
 FLAT = 1.25
 MOST_MB = 500
@@ -47,6 +49,12 @@ async def run(bench: Bench) -> list[Figure]:
     return figures + await _locks(bench)
 
 
+def _append(history: History, trades: TradeColumns) -> None:
+    change = PendingChange()
+    history.prepare(change, trades)
+    history.commit(change)
+
+
 async def _appends(bench: Bench) -> list[Figure]:
     """The same trades in memory, by the column and one at a time: a dozen a bucket."""
     rows = generated(1, 65_536, per_step=5)
@@ -55,7 +63,7 @@ async def _appends(bench: Bench) -> list[Figure]:
 
     async def bulk() -> float:
         history, started = History(60), time.perf_counter()
-        history.append_trades(columns)
+        _append(history, columns)
         return len(trades) / (time.perf_counter() - started)
 
     async def single() -> float:
@@ -84,7 +92,7 @@ async def _locks(bench: Bench) -> list[Figure]:
         histories[name] = History(60)
         for number in range(batches):
             made = generated(number * 65_536 + 1, 65_536)
-            histories[name].append_trades(trade_columns(made))
+            _append(histories[name], trade_columns(made))
     late = {"long": 40 * 65_536, "short": 4 * 65_536}
 
     async def held(name: str) -> float:
@@ -92,7 +100,7 @@ async def _locks(bench: Bench) -> list[Figure]:
         late[name] += 1_000
         timed = _TimedLock()
         history._lock = timed  # type: ignore[assignment]
-        history.append_trades(trade_columns(generated(late[name], 1_000)))
+        _append(history, trade_columns(generated(late[name], 1_000)))
         return timed.longest
 
     samples = await in_turn(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from collector.history.candle import Candle
-from collector.history.event import CanonicalTrade, Event, Input, Op, Side
+from collector.history.event import CanonicalTrade, Event, Input, Op
 from collector.history.pair import Asset, Pair
 from collector.history.refusal import Refused
 from collector.history.trade_columns import TradeColumns
@@ -34,7 +34,7 @@ def at(minute: float) -> int:
 
 def trade(minute: float, price: int, base: int = 10, pair: Pair = PAIR) -> CanonicalTrade:
     """A trade at a small whole price, so that its quote is easy to compute."""
-    return CanonicalTrade(pair, Side.ASK, at(minute), price * SCALE, base, base * price)
+    return CanonicalTrade(pair, at(minute), price * SCALE, base, base * price)
 
 
 def sale(price: int, value: int = 10, pair: Pair = PAIR, **changes: int) -> Input:

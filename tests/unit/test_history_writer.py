@@ -8,14 +8,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from collector.clock import ManualClock
-from collector.history import batches, segment_shelf
+from collector.history import segment_shelf
 from collector.history import writer as writing
 from collector.history.bucket_files import CURRENT
 from collector.history.ledger import Ledger
 from collector.history.policy import CrossNet, Outcome
 from collector.history.reader import HistoryReader
 from collector.history.refusal import Refused
-from collector.history.segment import ledger_rows
 from collector.history.uint256 import LIMIT, SCALE
 from collector.history.writer import HistoryWriter
 from collector.store.port import Corrupt, StorageFault, Swapped
@@ -25,8 +24,6 @@ from tests.support.history_trades import (
     OIL,
     OTHER,
     PAIR,
-    CanonicalTrade,
-    Op,
     added,
     at,
     deleted,
@@ -37,8 +34,6 @@ from tests.support.history_trades import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from collector.history.event import Event
     from collector.history.pair import Pair
     from tests.support.lakes import Lake
@@ -205,75 +200,6 @@ def test_sequences_that_go_back_are_refused(lake: Lake) -> None:
         with pytest.raises(Refused):
             history_writer.apply(wrong)
     assert history_writer.applied_through == 0
-
-
-def rows_of(trades: Sequence[CanonicalTrade], first: int = 1) -> object:
-    return ledger_rows(
-        [(first + n, 0, Op.ADD, f"t{first + n}", each) for n, each in enumerate(trades)]
-    )
-
-
-def test_trades_by_the_column_are_the_same_as_events(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(batches, "LARGEST_BATCH", 7)
-    trades = [trade(n / 3 % 5, 1 + n % 7, pair=(PAIR, OTHER)[n % 2]) for n in range(40)]
-    columns = HistoryWriter(lake.beside("columns").storage(), "n")
-    rows = rows_of(trades)
-    assert columns.apply_rows(rows, 45) == {Outcome.ADDED: 40}
-    assert columns.applied_through == 45
-    assert not columns.apply_rows(rows, 45)
-    events = HistoryWriter(lake.beside("events").storage(), "n")
-    events.apply(
-        [(n, added(f"t{n}", 0, sale(1))) for n in ()]
-        or [
-            (
-                n,
-                added(
-                    f"t{n}", (each.ts - at(0)) / 60_000, sale(each.price // SCALE, pair=each.pair)
-                ),
-            )
-            for n, each in enumerate(trades, start=1)
-        ]
-    )
-    for pair in (PAIR, OTHER):
-        assert read(columns.history, pair) == read(events.history, pair)
-        assert read(columns.history, pair) == recomputed(trades)[pair]
-
-
-def test_duplicates_and_overflows_among_columns_are_judged_like_events(lake: Lake) -> None:
-    history_writer = HistoryWriter(lake.storage(), "n")
-    history_writer.apply([(1, added("t1", 0, sale(5)))])
-    huge = CanonicalTrade(PAIR, trade(0, 1).side, at(0), SCALE, LIMIT - 1, 1)
-    rows = ledger_rows(
-        [
-            (2, 0, Op.ADD, "t1", trade(0, 9)),
-            (3, 0, Op.ADD, "t3", huge),
-            (4, 0, Op.ADD, "t4", trade(0, 6)),
-            (5, 0, Op.ADD, "t4", trade(0, 7)),
-        ]
-    )
-    assert history_writer.apply_rows(rows, 5) == {
-        Outcome.DUPLICATE: 2,
-        Outcome.REFUSED: 1,
-        Outcome.ADDED: 1,
-    }
-    assert closes(history_writer) == [6]
-
-
-def test_columns_out_of_order_or_between_nets_are_refused(lake: Lake) -> None:
-    history_writer = HistoryWriter(lake.storage(), "n")
-    for rows, last in (
-        (rows_of([trade(0, 1), trade(0, 2)]), 1),
-        (rows_of([trade(0, 1, pair=CROSS)]), 1),
-        (ledger_rows([(1, 0, Op.DELETE, "a", trade(0, 1))]), 1),
-        (
-            ledger_rows([(2, 0, Op.ADD, "a", trade(0, 1)), (1, 0, Op.ADD, "b", trade(0, 1))]),
-            2,
-        ),
-    ):
-        with pytest.raises(Refused):
-            history_writer.apply_rows(rows, last)
 
 
 class Killed(BaseException):
