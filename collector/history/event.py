@@ -14,8 +14,6 @@ from collector.history.uint256 import LIMIT, SCALE, checked
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LATEST_MS = 253_402_300_800_000
-"""The year 10000: a time after that was not in milliseconds."""
 _HASH = re.compile(r"[!-~]{1,200}")
 
 
@@ -72,14 +70,17 @@ class Input:
         return Side.ASK if Pair.between(self.sell, self.buy).base == self.sell else Side.BID
 
     def trade(self, ts: int) -> CanonicalTrade:
-        """Raises Refused when an amount passes 2^256-1."""
+        """Raises Refused when an amount passes 2^256-1 or the canonical price rounds to zero."""
         pair = Pair.between(self.sell, self.buy)
         bought = self.executed * self.price // SCALE
         if bought >= LIMIT:
             raise Refused(f"{self.executed} at {self.price} buys more than 2^256-1")
         if self.side is Side.ASK:
             return CanonicalTrade(pair, ts, self.price, self.executed, bought)
-        return CanonicalTrade(pair, ts, SCALE * SCALE // self.price, bought, self.executed)
+        price = SCALE * SCALE // self.price
+        if price == 0:
+            raise Refused(f"at {self.price} one {pair.base} costs less than 10^-18 {pair.quote}")
+        return CanonicalTrade(pair, ts, price, bought, self.executed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,6 @@ def parse_event(document: Mapping[str, Any]) -> Event:
     if not isinstance(inputs, list | tuple) or not inputs:
         raise Refused(f"{tx_hash}: an event has at least one input")
     when = checked(ts, "ts")
-    if when >= LATEST_MS:
-        raise Refused(f"{tx_hash}: ts is not in epoch milliseconds: {when}")
     read = tuple(_parse_input(each, at) for at, each in enumerate(inputs))
     return Event(Op(op), tx_hash, when, read)
 

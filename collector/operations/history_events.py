@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collector import logs
+from collector.durations import DAY_MS
 from collector.errors import InvalidInput
 from collector.history.inbox import EventInbox
 from collector.history.known_trades import LedgerLookup
+from collector.history.sources import BadEvent
 from collector.jobs import types
 from collector.jobs.job import JobSpec
 from collector.jobs.network import place_of
@@ -16,6 +18,9 @@ from collector.jobs.run_now import run_soon
 from collector.market.near import near
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.history.event import Event
     from collector.history.inbox import Receipt
     from collector.history.sources import EventSource
     from collector.history.terms import HistoryTerms
@@ -51,6 +56,7 @@ class EventIntake:
         """Gives the source's events their sequences. They are durable when it returns."""
         lookup = self._lookups[check_network(network, self._terms)]
         events = source.events()
+        await self._check_times(events)
         receipt = await EventInbox(self._database, network).put(events, lookup.known)
         if receipt.accepted:
             job = apply_job(network)
@@ -64,6 +70,14 @@ class EventIntake:
             duplicates=receipt.duplicates,
         )
         return receipt
+
+    async def _check_times(self, events: Sequence[Event]) -> None:
+        """Refuses times far ahead of the server's clock: nobody would ever read such a trade."""
+        latest_ms = await self._database.now_ms() + DAY_MS
+        for at, event in enumerate(events):
+            if event.ts > latest_ms:
+                reason = f"ts {event.ts} is more than a day ahead of the server's clock"
+                raise BadEvent(at, f"{event.tx_hash}: {reason}, in epoch milliseconds")
 
 
 def apply_job(network: str) -> JobSpec:

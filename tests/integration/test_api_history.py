@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
+from collector.durations import HOUR_MS
 from collector.history.inbox import EventInbox
 from collector.history.reader import HistoryReader
 from collector.history.terms import HistoryTerms
@@ -198,7 +199,9 @@ BAD: dict[str, Any] = {
     "no such op": changed(op="x"),
     "a hash with a space": changed(tx_hash="0x 1"),
     "a time before 1970": changed(ts=-1),
-    "a time in microseconds": changed(ts=1_735_689_600_000_000_000),
+    "a time in microseconds": changed(ts=1_735_689_600_000_000),
+    "a time in nanoseconds": changed(ts=1_735_689_600_000_000_000),
+    "a time of the next century": changed(ts=4_102_444_800_000),
     "no inputs": changed(inputs=[]),
     "a negative price": with_input(price="-5"),
     "a price of zero": with_input(price="0"),
@@ -334,6 +337,16 @@ async def test_the_job_of_a_network_is_shown_without_an_exchange(
     for verb, status in (("pause", "paused"), ("resume", "active"), ("run", "active")):
         answer = await client.post(f"/api/v1/jobs/{job['id']}/{verb}")
         assert (answer.status, answer.body["status"]) == (200, status), "without a connector"
+
+
+async def test_a_time_is_at_most_a_day_ahead_of_the_servers_clock(
+    client: Client, database: Database
+) -> None:
+    now = await database.now_ms()
+    assert (await client.post(SENT, changed(ts=now + 23 * HOUR_MS))).status == 202
+    late = await client.post(SENT, changed(ts=now + 25 * HOUR_MS, tx_hash="0x2"))
+    assert late.status == 422
+    assert "more than a day ahead of the server's clock" in late.body["detail"]
 
 
 async def test_listeners_hear_how_far_a_network_is(

@@ -51,7 +51,6 @@ def test_an_event_is_read_as_it_is_posted() -> None:
         {"buy": {"net_id": "1", "token": "\ud800"}},
         {"ts": -1},
         {"ts": "soon"},
-        {"ts": T0 * 1000},
         {"inputs": []},
         {"inputs": ["GOLD"]},
         {"price": "0"},
@@ -127,6 +126,14 @@ def test_selling_base_keeps_the_price_and_selling_quote_inverts_it() -> None:
     bid = purchase.trade(T0)
     assert (bid.pair, purchase.side, bid.price) == (PAIR, Side.BID, 10**36 // (3 * SCALE))
     assert (bid.base, bid.quote) == (21, 7)
+
+
+def test_a_price_that_rounds_to_nothing_in_canonical_terms_is_refused() -> None:
+    turned = {"side": "BID", "sell": {"net_id": 1, "token": "OIL"}}
+    turned |= {"buy": {"net_id": 1, "token": "GOLD"}, "value": "1"}
+    assert parse_event(document(**turned, price=str(10**36))).inputs[0].trade(T0).price == 1
+    with pytest.raises(Refused, match="less than 10\\^-18"):
+        parse_event(document(**turned, price=str(10**36 + 1)))
 
 
 def test_amounts_near_256_bits_stay_exact() -> None:
