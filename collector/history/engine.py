@@ -145,6 +145,12 @@ class History:
             held = self._pairs.get(pair)
             return BucketColumns.empty() if held is None else held.between(from_ms, to_ms)
 
+    def months(self, pair: Pair) -> list[int]:
+        """The months in which the pair has buckets, ascending."""
+        with self._lock:
+            held = self._pairs.get(pair)
+            return [] if held is None else sorted(held.months)
+
     def before(self, pair: Pair, ts: int) -> Bucket | None:
         """The pair's newest bucket that begins before `ts`."""
         with self._lock:

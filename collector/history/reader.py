@@ -7,7 +7,6 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from collector.durations import DAY_MS
 from collector.history import answers
 from collector.history.bucket_columns import BucketColumns
 from collector.history.candle import candles
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _ATTEMPTS = 20
 _END_MS = 1 << 47
-_STRETCH_MS = 31 * DAY_MS
 _CHUNK = 4_096
 """Candles that are made at a time."""
 
@@ -228,11 +226,7 @@ class HistoryReader:
             yield at.edge(self.pair, asked.from_ms, asked.to_ms)
             return
         yield at.edge(self.pair, asked.from_ms, first)
-        begins, ends = at.ledger.span or (0, 0)
-        step = ceil(_STRETCH_MS, at.bucket_sec * 1000)
-        # A stretch at a time, so that years are not in memory at once.
-        for begin in range(max(first, begins - begins % step), min(last, ends), step):
-            yield at.source.columns(begin, min(begin + step, last))
+        yield from at.source.pieces(first, last)
         yield at.edge(self.pair, last, asked.to_ms)
 
     def _newest(self, at: PairSnapshot, asked: _Asked) -> BucketColumns:

@@ -15,10 +15,12 @@ from collector.history.bucket_files import BucketFiles, Manifest, SavedBuckets
 from collector.history.fold import fold
 from collector.history.layout import buckets_folder, ledger_folder
 from collector.history.ledger_files import LedgerFiles
+from collector.history.month import month_start
 from collector.history.replay import caught_up, follow
 from collector.history.windows import ceil, windows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Protocol
 
     from collector.history.bucket import Bucket
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
         """Buckets of one pair."""
 
         def columns(self, from_ms: int, to_ms: int) -> BucketColumns: ...
+
+        def pieces(self, from_ms: int, to_ms: int) -> Iterator[BucketColumns]: ...
 
         def before(self, ts: int) -> Bucket | None: ...
 
@@ -46,6 +50,13 @@ class Cached:
         """The buckets that begin in `[from_ms, to_ms)`, ascending."""
         return self.history.columns(self.pair, from_ms, to_ms)
 
+    def pieces(self, from_ms: int, to_ms: int) -> Iterator[BucketColumns]:
+        """The same a month at a time, so that years are not in memory at once."""
+        for month in self.history.months(self.pair):
+            begin, end = max(from_ms, month_start(month)), min(to_ms, month_start(month + 1))
+            if begin < end:
+                yield self.columns(begin, end)
+
     def before(self, ts: int) -> Bucket | None:
         """The newest bucket that begins before `ts`."""
         return self.history.before(self.pair, ts)
@@ -60,12 +71,15 @@ class Uncached:
     bucket_ms: int
 
     def columns(self, from_ms: int, to_ms: int) -> BucketColumns:
+        pieces = self.pieces(from_ms, to_ms)
+        return BucketColumns.concat([each for each in pieces if len(each)])
+
+    def pieces(self, from_ms: int, to_ms: int) -> Iterator[BucketColumns]:
         first, end = (ceil(ts, self.bucket_ms) for ts in (from_ms, to_ms))
         span = self._span()
         first, end = max(first, span[0]), min(end, span[1])
-        pieces = windows(first, end, self.bucket_ms, self.ledger.about)
-        found = [self._made(*window) for window in pieces]
-        return BucketColumns.concat([each for each in found if len(each)])
+        for window in windows(first, end, self.bucket_ms, self.ledger.about):
+            yield self._made(*window)
 
     def before(self, ts: int) -> Bucket | None:
         """Looks back a day, and then twice as far each time."""
@@ -124,12 +138,15 @@ class Snapshots:
         manifest = self._buckets.manifest() or Manifest(bucket_sec=1)
         ledger = self._ledger.view(at_least=manifest.applied_through)
         saved, last = self._last or (None, None)
-        if last is not None and saved == stamp and last.applied_through <= ledger.head:
-            if last.applied_through == ledger.head:
-                return last
-            made = self._snapshot(manifest, ledger, last)
-        else:
-            made = self._snapshot(manifest, ledger, None)
+        if last is not None and (
+            # The stamp and the document are two reads: buckets of another length may come between.
+            (saved, last.bucket_sec) != (stamp, manifest.bucket_sec)
+            or last.applied_through > ledger.head
+        ):
+            last = None
+        if last is not None and last.applied_through == ledger.head:
+            return last
+        made = self._snapshot(manifest, ledger, last)
         self._last = stamp, made
         return made
 

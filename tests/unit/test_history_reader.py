@@ -8,6 +8,8 @@ import pytest
 
 from collector.errors import DataInvalid
 from collector.history import writer as writing
+from collector.history.bucket_files import CURRENT, BucketFiles
+from collector.history.engine import History
 from collector.history.reader import HistoryReader
 from collector.history.refusal import Refused
 from collector.history.uint256 import LIMIT, SCALE
@@ -16,10 +18,12 @@ from collector.market.candles import CANDLE_SCHEMA
 from collector.store.disk import LocalDisk
 from tests.support.history_trades import (
     GOLD,
+    MINUTE,
     OIL,
     OTHER,
     PAIR,
     SALT,
+    T0,
     added,
     at,
     deleted,
@@ -31,7 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from collector.history.bucket_columns import BucketColumns
     from collector.history.event import Event
+    from collector.history.pair import Pair
     from tests.support.lakes import Lake
 
 PRICES = {0.1: 5, 0.6: 7, 1.2: 6, 4.5: 9, 4.9: 8}
@@ -304,6 +310,46 @@ def test_another_bucket_length_is_built_from_the_ledger_while_old_buckets_answer
     assert not [path for path in lake.everything() if "/buckets/60/" in path or "next" in path]
     with pytest.raises(Refused, match="multiple of 300"):
         reader.market_rate("ohlcv", bucket=60)
+
+
+def test_an_answer_has_buckets_of_one_length_while_they_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stamp of the document and the document are two reads; a writer may come between."""
+    HistoryWriter(LocalDisk(tmp_path), "n", bucket_sec=300).apply(events())
+    reader = HistoryReader("n", GOLD, OIL, tmp_path)
+    assert len(reader.market_rate("ohlcv")["items"]) == 1
+    history_writer, seen = HistoryWriter(LocalDisk(tmp_path), "n"), []
+
+    def stamp(self: BucketFiles, name: str = CURRENT) -> str | None:
+        before = original(self, name)
+        if not seen:
+            seen.append(before)
+            rebucketed(history_writer)
+            history_writer.apply([(6, added("t6", 6, sale(4)))])
+        return before
+
+    original = BucketFiles.stamp
+    monkeypatch.setattr(BucketFiles, "stamp", stamp)
+    answer = reader.market_rate("ohlcv")
+    assert items(answer, "ts", "trades") == [[at(0), 2], [at(1), 1], [at(4), 2], [at(6), 1]]
+
+
+def test_sums_take_as_many_steps_as_there_are_months_with_trades(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_ago = (1 - T0) / MINUTE
+    HistoryWriter(LocalDisk(tmp_path), "n").apply(events({long_ago: 5, 0: 6, 1: 7}))
+    looks = []
+    original = History.columns
+
+    def columns(self: History, pair: Pair, from_ms: int, to_ms: int) -> BucketColumns:
+        looks.append(from_ms)
+        return original(self, pair, from_ms, to_ms)
+
+    monkeypatch.setattr(History, "columns", columns)
+    assert HistoryReader("n", GOLD, OIL, tmp_path).volume()["trades"] == 3
+    assert len(looks) == 2
 
 
 def test_building_another_length_goes_on_after_a_death(tmp_path: Path) -> None:
