@@ -85,12 +85,19 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One transaction added or deleted. `ts` is the transaction's own time in epoch ms."""
+    """One transaction added or deleted."""
 
     op: Op
     tx_hash: str
     ts: int
+    """The transaction's own time in epoch ms."""
     inputs: tuple[Input, ...]
+    times: tuple[int | None, ...] = ()
+    """When the trade of each input happened, None for an input that repeats its last event. The
+    inbox adds them; before that every trade has the transaction's time."""
+
+    def time_of(self, index: int) -> int | None:
+        return self.times[index] if self.times else self.ts
 
     def document(self) -> dict[str, Any]:
         """As it is posted: what `parse_event` reads."""

@@ -91,8 +91,13 @@ class HistoryWriter:
         self._state: _State | None = None
 
     @property
+    def ledger(self) -> Ledger:
+        """Everything that was applied."""
+        return self._opened().ledger
+
+    @property
     def applied_through(self) -> int:
-        return self._opened().ledger.head
+        return self.ledger.head
 
     @property
     def history(self) -> History:
@@ -207,7 +212,8 @@ class HistoryWriter:
         outcomes: Counter[Outcome],
     ) -> Counter[Outcome]:
         bucket_ms = state.history.bucket_ms
-        standing = standing_trades(state.ledger, bucket_ms, given)
+        deletions = [each for each in given if each.op is Op.DELETE]
+        standing = standing_trades(state.ledger, bucket_ms, deletions)
         judge = Judge(bucket_ms, standing, functools.partial(_sums, state.history))
         judge.judge(given)
         outcomes += judge.outcomes

@@ -8,7 +8,8 @@ from collector import logs
 from collector.durations import DAY_MS
 from collector.errors import InvalidInput
 from collector.history.inbox import EventInbox
-from collector.history.known_trades import LedgerLookup
+from collector.history.layout import ledger_folder
+from collector.history.ledger_files import LedgerFiles
 from collector.history.sources import BadEvent
 from collector.jobs import types
 from collector.jobs.job import JobSpec
@@ -47,17 +48,17 @@ class EventIntake:
     def __init__(self, database: Database, store: Store, terms: HistoryTerms) -> None:
         self._database = database
         self._terms = terms
-        self._lookups = {
-            network: LedgerLookup(store.storage, network, bucket_sec=terms.bucket_sec)
+        self._ledgers = {
+            network: LedgerFiles(store.storage, ledger_folder(network))
             for network in terms.networks
         }
 
     async def take(self, network: str, source: EventSource) -> Receipt:
         """Gives the source's events their sequences. They are durable when it returns."""
-        lookup = self._lookups[check_network(network, self._terms)]
+        ledger = self._ledgers[check_network(network, self._terms)]
         events = source.events()
         await self._check_times(events)
-        receipt = await EventInbox(self._database, network).put(events, lookup.known)
+        receipt = await EventInbox(self._database, network).put(events, ledger.view)
         if receipt.accepted:
             job = apply_job(network)
             if not await run_soon(self._database, {"unique_key": job.unique_key}):

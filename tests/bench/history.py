@@ -14,8 +14,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from collector.history.engine import History, PendingChange
-from collector.history.event import Event, Input, Op
-from collector.history.lookup import trades_of
+from collector.history import uint256
+from collector.history.event import CanonicalTrade, Event, Input, Op
 from collector.history.segment import trade_columns
 from collector.history.writer import HistoryWriter
 from collector.store.disk import LocalDisk
@@ -59,7 +59,12 @@ async def _appends(bench: Bench) -> list[Figure]:
     """The same trades in memory, by the column and one at a time: a dozen a bucket."""
     rows = generated(1, 65_536, per_step=5)
     columns = trade_columns(rows)
-    trades = [each.trade for each in trades_of(rows) if each.trade is not None]
+    wides = (uint256.to_ints(each) for each in (columns.price, columns.base, columns.quote))
+    trades = [
+        CanonicalTrade(columns.pairs[code], *amounts)
+        for code, *amounts in zip(columns.code, columns.ts.tolist(), *wides, strict=True)
+    ]
+    few = trades[:4_096]
 
     async def bulk() -> float:
         history, started = History(60), time.perf_counter()
@@ -68,9 +73,9 @@ async def _appends(bench: Bench) -> list[Figure]:
 
     async def single() -> float:
         history, started = History(60), time.perf_counter()
-        for trade in trades:
+        for trade in few:
             history.append_trade(trade)
-        return len(trades) / (time.perf_counter() - started)
+        return len(few) / (time.perf_counter() - started)
 
     samples = await in_turn(
         {BULK: bulk, SINGLE: single},

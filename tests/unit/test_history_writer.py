@@ -24,6 +24,7 @@ from tests.support.history_trades import (
     OIL,
     OTHER,
     PAIR,
+    Numbering,
     added,
     at,
     deleted,
@@ -68,25 +69,28 @@ def test_what_was_applied_is_not_applied_again(lake: Lake) -> None:
     assert [each.trades for each in read(history_writer.history)] == [2]
 
 
-def test_only_the_same_op_twice_is_a_duplicate(tmp_path: object, lake: Lake) -> None:
-    history_writer = HistoryWriter(lake.storage(), "n")
+def test_an_addition_counts_again_after_a_deletion_whatever_its_time(lake: Lake) -> None:
+    history_writer, number = HistoryWriter(lake.storage(), "n"), Numbering()
     event, later = added("a", 0, sale(5)), added("a", 3, sale(8))
     outcomes = [
-        history_writer.apply([(number, each)])
-        for number, each in numbered(
-            event, event, deleted(event), deleted(event), later, deleted(later), event
-        )
+        [list(history_writer.apply(number(each))) for each in events]
+        for events in [(event, event, later), (deleted(later), deleted(event)), (later, event)]
     ]
-    assert [list(each) for each in outcomes] == [
-        [Outcome.ADDED],
-        [Outcome.DUPLICATE],
-        [Outcome.DELETED],
-        [Outcome.DUPLICATE],
-        [Outcome.ADDED],
-        [Outcome.DELETED],
-        [Outcome.ADDED],
-    ]
-    assert [(each.ts, each.trades) for each in read(history_writer.history)] == [(at(0), 1)]
+    assert outcomes == [[[Outcome.ADDED], [], []], [[Outcome.DELETED], []], [[Outcome.ADDED], []]]
+    assert [(each.ts, each.trades) for each in read(history_writer.history)] == [(at(3), 1)]
+
+
+def test_of_an_event_that_repeats_some_inputs_the_others_count(lake: Lake) -> None:
+    history_writer, number = HistoryWriter(lake.storage(), "n"), Numbering()
+    short, long = added("a", 0, sale(5)), added("a", 3, sale(5), sale(6))
+    history_writer.apply(number(short))
+    assert history_writer.apply(number(long)) == {Outcome.DUPLICATE: 1, Outcome.ADDED: 1}
+    assert history_writer.apply(number(deleted(short))) == {Outcome.DELETED: 1}
+    assert history_writer.apply(number(deleted(long))) == {
+        Outcome.DUPLICATE: 1,
+        Outcome.DELETED: 1,
+    }
+    assert read(history_writer.history) == []
 
 
 def test_a_deletion_of_something_never_added_changes_nothing(lake: Lake) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from collector.history.event import Event
+    from collector.history.ledger import Ledger
     from collector.history.terms import HistoryTerms
     from collector.mongo.client import Database
     from collector.store.store import Store
@@ -114,11 +115,13 @@ class _Applying:
     async def open(self) -> None:
         """Finds out how far the ledger is, and lets the inbox know."""
 
-        def opened() -> int:
+        def opened() -> Ledger:
             self.writing.writer.resume(self._run.fence)
-            return self.writing.writer.applied_through
+            return self.writing.writer.ledger
 
-        self.head = await self.writing.do(opened)
+        ledger = await self.writing.do(opened)
+        await self.inbox.learn(ledger)
+        self.head = ledger.head
         if self.head > self._run.job.cursor_as(SequenceCursor).applied_through:
             # The last worker died after the ledger was written and before it could report that.
             await self._report()
