@@ -109,7 +109,7 @@ async def read_history_candles(
 async def list_pairs(parts: Parts) -> PairPage:
     """Of the networks in the settings, by network and pair."""
     found = [
-        await asyncio.to_thread(known_pairs, parts.store.storage, network)
+        await asyncio.to_thread(known_pairs, parts.store.storage, network, parts.history.bucket_sec)
         for network in parts.history.networks
     ]
     return PairPage(items=[view for each in found for view in PairView.all_of(each)])

@@ -39,8 +39,8 @@ class Stored(Protocol):
     def months(self, pair: Pair) -> Iterable[int]:
         """The months that have buckets of this pair."""
 
-    def load(self, pair: Pair, month: int) -> BucketColumns:
-        """The buckets of one month."""
+    def load(self, pair: Pair, month: int) -> tuple[BucketColumns, bool]:
+        """The buckets of one month, and whether they are saved as they are."""
 
 
 class RebuildSource(Protocol):
@@ -210,5 +210,5 @@ class History:
             return held.month(month)
 
 
-def _nothing(month: int) -> BucketColumns:
+def _nothing(month: int) -> tuple[BucketColumns, bool]:
     raise KeyError(month)

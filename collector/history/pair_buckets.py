@@ -21,7 +21,7 @@ class PairBuckets:
 
     def __init__(
         self,
-        load: Callable[[int], BucketColumns],
+        load: Callable[[int], tuple[BucketColumns, bool]],
         months: Iterable[int] = (),
         last_price: int | None = None,
     ) -> None:
@@ -52,7 +52,10 @@ class PairBuckets:
             return Month()
         held = self.months[month]
         if held is None:
-            held = self.months[month] = Month.of(self.load(month))
+            columns, is_saved = self.load(month)
+            held = self.months[month] = Month.of(columns)
+            if not is_saved:
+                self.changed.add(month)
             self._loaded.append(month)
             self._forget_oldest()
         return held

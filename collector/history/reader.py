@@ -14,6 +14,7 @@ from collector.history.candle_frame import candle_frame
 from collector.history.pair import Asset, Pair
 from collector.history.refusal import Refused
 from collector.history.snapshot import PairSnapshot, Snapshots
+from collector.history.terms import BUCKET_SEC
 from collector.history.windows import ceil
 from collector.market.moment import epoch_ms
 from collector.reader import default_root
@@ -90,7 +91,8 @@ class HistoryReader:
     canonical one. Ranges are `[start, end)`, either end may be left out. Candles, and volumes by
     the bucket, are those that begin in the range; `bucket` is in seconds, a multiple of the stored
     buckets' length. Other answers count exactly the trades of the range. `cache=False` makes every
-    answer from the ledger. `limit` is how many candles come at most: `next_cursor` is the `cursor`
+    answer from the ledger. `bucket_sec` is how long the buckets of a network are whose saved ones
+    are lost. `limit` is how many candles come at most: `next_cursor` is the `cursor`
     that goes on from there. Every answer contains the event up to which it is exact
     (`applied_through`).
     """
@@ -103,6 +105,7 @@ class HistoryReader:
         root: str | os.PathLike[str] | Storage | None = None,
         *,
         cache: bool = True,
+        bucket_sec: int = BUCKET_SEC,
     ) -> None:
         assets = (each if isinstance(each, Asset) else Asset.parse(each) for each in (base, quote))
         where = default_root() if root is None else root
@@ -110,8 +113,7 @@ class HistoryReader:
             where = storage_at(absolute(where))
         self.network = network
         self.pair = Pair.canonical(*assets)
-        self._source = "buckets" if cache else "ledger"
-        self._snapshots = Snapshots(where, network, self.pair, cache=cache)
+        self._snapshots = Snapshots(where, network, self.pair, cache=cache, bucket_sec=bucket_sec)
 
     def market_rate(
         self,
@@ -206,7 +208,7 @@ class HistoryReader:
             lambda at: {
                 **made(at),
                 "applied_through": at.applied_through,
-                "source": self._source,
+                "source": at.source.name,
             }
         )
 

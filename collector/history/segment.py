@@ -10,7 +10,6 @@ statistics of row groups. The digest is the content's, so that a damaged segment
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collector.history import uint256
+from collector.history.layout import SUFFIX, check_digest, digest_of
 from collector.history.pair import Pair
 from collector.history.trade_columns import TradeColumns
-from collector.store.port import Corrupt
 from collector.store.signature import build_signature
 
 if TYPE_CHECKING:
@@ -51,7 +50,6 @@ WORDS = ["op", "pair"]
 ROWS_PER_GROUP = 8_192
 
 _NAME = re.compile(r"([0-9]{1,20})-([0-9]{1,20})-([0-9]{1,16})-([0-9]{1,16})-([0-9]{1,12})-(\w+)")
-_SUFFIX = ".parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ class LedgerSegment:
 
 def parse_segment(folder: str, name: str) -> LedgerSegment | None:
     """None for a file that is not a segment, whatever it is doing there."""
-    match = _NAME.fullmatch(name.removesuffix(_SUFFIX)) if name.endswith(_SUFFIX) else None
+    match = _NAME.fullmatch(name.removesuffix(SUFFIX)) if name.endswith(SUFFIX) else None
     if match is None:
         return None
     first, last, from_ms, to_ms, rows = (int(match[at]) for at in range(1, 6))
@@ -94,15 +92,14 @@ def encode(folder: str, first: int, last: int, table: pa.Table) -> tuple[LedgerS
     )
     data = sink.getvalue().to_pybytes()
     from_ms, to_ms = (table["ts"][0].as_py(), table["ts"][-1].as_py() + 1) if len(table) else (0, 0)
-    name = f"{first:020}-{last:020}-{from_ms}-{to_ms}-{len(table)}-{_digest(data)}{_SUFFIX}"
+    name = f"{first:020}-{last:020}-{from_ms}-{to_ms}-{len(table)}-{digest_of(data)}{SUFFIX}"
     path = f"{folder}/{name}"
     return LedgerSegment(path, first, last, from_ms, to_ms, len(table), first - 1), data
 
 
 def decode(path: str, data: bytes) -> pa.Table:
     """All rows of a segment. Raises Corrupt when the bytes are not those that were named."""
-    if not path.endswith(f"-{_digest(data)}{_SUFFIX}"):
-        raise Corrupt(path, "its digest is another")
+    check_digest(path, digest_of(data))
     return pq.read_table(pa.BufferReader(data), read_dictionary=WORDS).cast(LEDGER_SCHEMA)
 
 
@@ -151,7 +148,3 @@ def trade_columns(table: pa.Table) -> TradeColumns:
 @functools.lru_cache(maxsize=65_536)
 def parse_pair(text: str) -> Pair:
     return Pair.parse(text)
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:12]

@@ -7,16 +7,17 @@ moment. A file that a later save or merge has removed raises Vanished: take anot
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from collector.durations import DAY_MS
 from collector.history.bucket_columns import BucketColumns
 from collector.history.bucket_files import BucketFiles, Manifest, SavedBuckets
+from collector.history.engine import History
 from collector.history.fold import fold
 from collector.history.layout import buckets_folder, ledger_folder
 from collector.history.ledger_files import LedgerFiles
 from collector.history.month import month_start
-from collector.history.replay import caught_up, follow
+from collector.history.replay import follow
 from collector.history.windows import ceil, windows
 
 if TYPE_CHECKING:
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from collector.history.bucket import Bucket
-    from collector.history.engine import History
     from collector.history.ledger import Ledger
     from collector.history.pair import Pair
     from collector.store.port import Storage
 
     class Source(Protocol):
         """Buckets of one pair."""
+
+        name: ClassVar[str]
+        """What answers call it."""
 
         def columns(self, from_ms: int, to_ms: int) -> BucketColumns: ...
 
@@ -39,10 +42,16 @@ if TYPE_CHECKING:
         def before(self, ts: int) -> Bucket | None: ...
 
 
+LONGEST_CATCH_UP = 1 << 20
+"""Rows after the last save beyond which the ledger answers: buckets of a long history that was
+never saved, or whose saved buckets are lost, do not fit into memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cached:
     """A pair's buckets as they were saved, caught up with the ledger."""
 
+    name: ClassVar = "buckets"
     history: History
     pair: Pair
 
@@ -66,6 +75,7 @@ class Cached:
 class Uncached:
     """A pair's buckets, made from the ledger on every request."""
 
+    name: ClassVar = "ledger"
     ledger: Ledger
     pair: Pair
     bucket_ms: int
@@ -125,17 +135,21 @@ class PairSnapshot:
 class Snapshots:
     """Takes snapshots of one pair; as long as nothing was written, the same one again."""
 
-    def __init__(self, storage: Storage, network: str, pair: Pair, *, cache: bool) -> None:
+    def __init__(
+        self, storage: Storage, network: str, pair: Pair, *, cache: bool, bucket_sec: int
+    ) -> None:
+        """`bucket_sec` is for a network whose saved buckets are lost."""
         self._pair = pair
+        self._bucket_sec = bucket_sec
         self._cache = cache
         self._buckets = BucketFiles(storage, buckets_folder(network))
         self._ledger = LedgerFiles(storage, ledger_folder(network))
         self._last: tuple[str | None, PairSnapshot] | None = None
 
     def take(self) -> PairSnapshot:
-        """The newest. A network without files is empty, whatever its buckets are."""
+        """The newest."""
         stamp = self._buckets.stamp()
-        manifest = self._buckets.manifest() or Manifest(bucket_sec=1)
+        manifest = self._buckets.sound_manifest() or Manifest(self._bucket_sec)
         ledger = self._ledger.view(at_least=manifest.applied_through)
         saved, last = self._last or (None, None)
         if last is not None and (
@@ -158,14 +172,17 @@ class Snapshots:
         self, manifest: Manifest, ledger: Ledger, last: PairSnapshot | None
     ) -> PairSnapshot:
         """`last` is an earlier one of the same saved buckets, to go on from."""
-        if not self._cache:
+        if not self._cache or ledger.rows_after(manifest.applied_through) > LONGEST_CATCH_UP:
             source: Source = Uncached(ledger, self._pair, manifest.bucket_sec * 1000)
         elif last is not None and isinstance(last.source, Cached):
-            history = last.source.history.copy()
-            follow(history, last.applied_through, ledger, self._pair)
-            source = Cached(history, self._pair)
+            source = self._followed(last.source.history.copy(), last.applied_through, ledger)
         else:
-            stored, since = SavedBuckets(self._buckets, manifest), manifest.applied_through
-            history, _ = caught_up(stored, manifest.bucket_sec, since, ledger, self._pair)
-            source = Cached(history, self._pair)
+            stored = SavedBuckets(self._buckets, manifest, ledger)
+            history = History(manifest.bucket_sec, stored)
+            source = self._followed(history, manifest.applied_through, ledger)
         return PairSnapshot(manifest.bucket_sec, ledger, source)
+
+    def _followed(self, history: History, since: int, ledger: Ledger) -> Cached:
+        for _ in follow(history, since, ledger, self._pair):
+            pass
+        return Cached(history, self._pair)

@@ -18,16 +18,17 @@ from collector.errors import DataInvalid
 from collector.history.batches import batches, check_order
 from collector.history.bucket_files import BucketFiles, Manifest, SavedBuckets
 from collector.history.counters import Counters
-from collector.history.engine import PendingChange
+from collector.history.engine import History, PendingChange
 from collector.history.event import Op
 from collector.history.judging import Candidate, Judge, candidates
 from collector.history.layout import buckets_folder, ledger_folder
 from collector.history.ledger_files import LedgerFiles
 from collector.history.lookup import standing_trades
+from collector.history.month import month_start
 from collector.history.policy import CrossNet, CrossNetWarnings, Outcome
 from collector.history.rebucketing import begun, put_in_place, step, wanted
 from collector.history.refusal import SumOverflow
-from collector.history.replay import caught_up, prepare_rows
+from collector.history.replay import follow, prepare_rows
 from collector.history.segment import LEDGER_SCHEMA, ledger_rows
 from collector.store.port import Swapped, Vanished
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from collector.clock import Clock
-    from collector.history.engine import History
     from collector.history.event import Event
     from collector.history.ledger import Ledger
     from collector.history.pair import Pair
@@ -119,7 +119,8 @@ class HistoryWriter:
     def save(self) -> None:
         """Saves the buckets, so that a starting process or a reader has less to catch up with."""
         with self._reopened_on_error():
-            self._save(self._opened())
+            state = self._opened()
+            self._save(state, state.ledger.head)
 
     def rebucket(self) -> bool:
         """One step towards buckets of `bucket_sec`; whether more are to be done.
@@ -156,7 +157,7 @@ class HistoryWriter:
         Before anything is swept: what an earlier writer was about to save is refused from now on.
         """
         stamp = self.buckets.stamp()
-        manifest = self.buckets.manifest() or Manifest(self.bucket_sec, fence=-1)
+        manifest = self.buckets.sound_manifest() or Manifest(self.bucket_sec, fence=-1)
         if manifest.fence > self.fence:
             raise Overtaken(f"{self.buckets.folder}: fence {manifest.fence} is after {self.fence}")
         if manifest.fence < self.fence:
@@ -175,10 +176,17 @@ class HistoryWriter:
             ledger = self.ledger_files.view(at_least=manifest.applied_through)
             self.ledger_files.sweep(ledger)
             following = wanted(self.buckets, manifest, self.bucket_sec)
-            self.buckets.sweep([manifest, *([following] if following else [])])
-            stored = SavedBuckets(self.buckets, manifest)
-            history, tail = caught_up(stored, manifest.bucket_sec, manifest.applied_through, ledger)
-            self._state = _State(manifest, stamp, ledger, history, tail)
+            missing = self.buckets.sweep([manifest, *([following] if following else [])])
+            stored = SavedBuckets(self.buckets, manifest, ledger)
+            history = History(manifest.bucket_sec, stored)
+            for pair, month in manifest.months_of(missing):
+                history.find(pair, month_start(month))  # Loaded, and so made again.
+            state = _State(manifest, stamp, ledger, history, 0)
+            for last, rows in follow(history, manifest.applied_through, ledger):
+                state.tail += rows
+                if state.tail >= LONGEST_TAIL:
+                    self._save(state, last)
+            self._state = state
         return self._state
 
     @contextlib.contextmanager
@@ -238,20 +246,20 @@ class HistoryWriter:
         state.history.commit(change)
         state.tail += len(rows)
         if state.tail >= LONGEST_TAIL:
-            self._save(state)
+            self._save(state, state.ledger.head)
         state.ledger = self.ledger_files.merged(state.ledger)
 
-    def _save(self, state: _State) -> None:
+    def _save(self, state: _State, through: int) -> None:
         months = state.history.changed()
         old = state.manifest
         made = replace(
-            self.buckets.with_months(old, months, state.ledger.head),
-            applied_through=state.ledger.head,
+            self.buckets.with_months(old, months, through),
+            applied_through=through,
             last_prices=state.history.last_prices(),
         )
         self.buckets.write(made, state.stamp)
         state.manifest, state.stamp, state.tail = made, self.buckets.stamp(), 0
-        state.history.saved(SavedBuckets(self.buckets, made))
+        state.history.saved(SavedBuckets(self.buckets, made, state.ledger))
         self.buckets.delete(old.paths() - made.paths())
 
 

@@ -57,7 +57,12 @@ class HistoryReads:
         if key not in self._readers:
             pair = key[1]
             self._readers[key] = HistoryReader(
-                network, pair.base, pair.quote, self._store.storage, cache=self._terms.cache
+                network,
+                pair.base,
+                pair.quote,
+                self._store.storage,
+                cache=self._terms.cache,
+                bucket_sec=self._terms.bucket_sec,
             )
             while len(self._readers) > MOST_READERS:
                 self._readers.popitem(last=False)

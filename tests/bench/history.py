@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from collector.history.engine import History, PendingChange
 from collector.history import uint256
+from collector.history.engine import History, PendingChange
 from collector.history.event import CanonicalTrade, Event, Input, Op
 from collector.history.segment import trade_columns
 from collector.history.writer import HistoryWriter

@@ -8,9 +8,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from collector.clock import ManualClock
-from collector.history import segment_shelf
+from collector.history import segment_shelf, snapshot
 from collector.history import writer as writing
-from collector.history.bucket_files import CURRENT
+from collector.history.bucket_files import CURRENT, NEXT
 from collector.history.ledger import Ledger
 from collector.history.policy import CrossNet, Outcome
 from collector.history.reader import HistoryReader
@@ -292,21 +292,87 @@ def test_a_damaged_segment_is_noticed(lake: Lake) -> None:
         _ = HistoryWriter(lake.storage(), "n").history
 
 
-@pytest.mark.parametrize("place", ["ledger", "buckets/60"])
-def test_a_flipped_bit_in_a_large_file_is_noticed(
-    lake: Lake, place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(segment_shelf, "SMALL", 0)
-    history_writer = HistoryWriter(lake.storage(), "n")
-    history_writer.apply(numbered(*(added(str(n), n, sale(5 + n)) for n in range(20))))
-    history_writer.save()
-    (path,) = [path for path in lake.everything() if f"/{place}/" in path]
+def flip(lake: Lake, place: str) -> str:
+    """One bit of the only file there."""
+    (path,) = [path for path in lake.everything() if f"/{place}" in path]
     data = bytearray(lake.read(path))
     data[len(data) // 4] ^= 1
     lake.write(path, bytes(data))
-    reader = HistoryReader("n", GOLD, OIL, lake.storage(), cache=place != "ledger")
-    with pytest.raises(Corrupt):
-        reader.market_rate("ohlcv")
+    return path
+
+
+def of_many_trades(lake: Lake) -> HistoryWriter:
+    history_writer = HistoryWriter(lake.storage(), "n", fence=1)
+    history_writer.apply(numbered(*(added(str(n), n, sale(5 + n)) for n in range(20))))
+    history_writer.save()
+    return history_writer
+
+
+def test_a_flipped_bit_in_a_large_segment_is_noticed(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment_shelf, "SMALL", 0)
+    of_many_trades(lake)
+    flip(lake, "ledger")
+    with pytest.raises(Corrupt, match="its digest is another"):
+        HistoryReader("n", GOLD, OIL, lake.storage(), cache=False).market_rate("ohlcv")
+
+
+@pytest.mark.parametrize("damage", ["flipped", "missing"])
+@pytest.mark.parametrize("place", ["buckets/60", f"buckets/{CURRENT}"])
+def test_saved_buckets_that_are_damaged_are_made_again_from_the_ledger(
+    lake: Lake, place: str, damage: str
+) -> None:
+    history_writer = of_many_trades(lake)
+    expected = closes(history_writer)
+    path = flip(lake, place)
+    if damage == "missing":
+        lake.delete(path)
+    reader = HistoryReader("n", GOLD, OIL, lake.storage())
+    with capture_logs() as lines:
+        for _ in range(3):
+            items = reader.market_rate("ohlcv")["items"]
+            assert [int(each["close"]) // SCALE for each in items] == expected
+    silent = place == f"buckets/{CURRENT}" and damage == "missing"
+    assert [(line["event"], line["path"]) for line in lines] == (
+        [] if silent else [("history_buckets_made_again", path)]
+    )
+    again = HistoryWriter(lake.storage(), "n", fence=2)
+    assert closes(again) == expected
+    again.save()
+    with capture_logs() as lines:
+        assert closes(HistoryWriter(lake.storage(), "n", fence=3)) == expected
+    assert lines == []
+
+
+def test_buckets_of_a_long_history_are_made_again_within_bounded_memory(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_many_trades(lake).apply([(21, added("later", 60_000, sale(3)))])
+    flip(lake, f"buckets/{CURRENT}")
+    monkeypatch.setattr(writing, "LONGEST_TAIL", 10)
+    monkeypatch.setattr(snapshot, "LONGEST_CATCH_UP", 10)
+    reader = HistoryReader("n", GOLD, OIL, lake.storage())
+    answer = reader.market_rate("ohlcv")
+    assert (answer["source"], len(answer["items"])) == ("ledger", 21)
+    again = HistoryWriter(lake.storage(), "n", fence=2)
+    assert len(read(again.history)) == 21
+    assert again.buckets.manifest().applied_through == 20
+    assert reader.market_rate("ohlcv") == {**answer, "source": "buckets"}
+
+
+def test_a_length_that_is_being_built_is_begun_again_when_its_document_is_damaged(
+    lake: Lake,
+) -> None:
+    of_many_trades(lake)
+    longer = HistoryWriter(lake.storage(), "n", bucket_sec=300, fence=2)
+    assert longer.rebucket()
+    flip(lake, f"buckets/{NEXT}")
+    again = HistoryWriter(lake.storage(), "n", bucket_sec=300, fence=3)
+    assert len(read(again.history)) == 20
+    assert again.rebucket()
+    assert not again.rebucket()
+    assert len(read(again.history)) == 4
 
 
 def test_files_that_a_death_left_behind_are_removed(lake: Lake) -> None:
