@@ -293,5 +293,7 @@ class PairPage(View):
 
     items: list[PairView]
     """By base and quote"""
+    unreadable: list[str]
+    """Networks whose files cannot be read now; their pairs are not listed"""
     next_cursor: None = None
     """Always null"""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -140,6 +141,35 @@ class EventInbox:
         )
         await self._rows.delete_many({"network": self.network, "sequence": {"$lte": through}})
 
+    async def report_damage(self, path: str, why: str) -> None:
+        """Records a damaged file, so that front ends can show it until it is repaired."""
+        damage = {"path": path, "why": why, "since": {"$toLong": "$$NOW"}}
+        await self._networks.update_one(
+            {"_id": self.network},
+            [{"$set": {"damage": {"$ifNull": ["$damage", damage]}}}],
+            upsert=True,
+        )
+
+    async def clear_damage(self) -> None:
+        """Every file is sound."""
+        await self._networks.update_one(
+            {"_id": self.network, "damage": {"$exists": True}}, {"$unset": {"damage": ""}}
+        )
+
+    async def forget(self, first: int, last: int) -> None:
+        """These events are lost: they are no repetitions when they are sent again."""
+        is_lost = {
+            "$and": [{"$gte": ["$$this.sequence", first]}, {"$lte": ["$$this.sequence", last]}]
+        }
+        kept = {"$cond": [is_lost, None, "$$this"]}
+        await self._transactions.update_many(
+            {
+                "_id": {"$regex": f"^{re.escape(self._name(''))}"},
+                "inputs.sequence": {"$gte": first, "$lte": last},
+            },
+            [{"$set": {"inputs": {"$map": {"input": "$inputs", "in": kept}}}}],
+        )
+
     async def state(self) -> NetworkState:
         return _state(await self._networks.find_one({"_id": self.network}))
 
@@ -218,6 +248,26 @@ async def network_states(
     """Every network that was ever sent an event, or those that are named."""
     found = await database.history_networks.find({} if among is None else {"_id": {"$in": among}})
     return {row["_id"]: _state(row) for row in found}
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkDamage:
+    """The first damaged file of a network that anybody met since it was repaired last."""
+
+    network: str
+    path: str
+    why: str
+    since_ms: int
+
+
+async def damaged_networks(database: Database) -> list[NetworkDamage]:
+    """Every network with a damaged file."""
+    found = await database.history_networks.find({"damage": {"$exists": True}})
+    return [
+        NetworkDamage(row["_id"], damage["path"], damage["why"], damage["since"])
+        for row in found
+        for damage in [row["damage"]]
+    ]
 
 
 def _state(row: dict[str, Any] | None) -> NetworkState:

@@ -23,3 +23,9 @@ class NotApplied(RetryLater):
     """An event that an answer is to include is not in the ledger yet."""
 
     code = "history_not_applied"
+
+
+class HistoryDamaged(RetryLater):
+    """A file that an answer needs is damaged. Other networks, and sending events, go on."""
+
+    code = "history_damaged"

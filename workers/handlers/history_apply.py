@@ -18,6 +18,7 @@ from collector.history.inbox import EventInbox
 from collector.history.writer import HistoryWriter, Overtaken
 from collector.jobs.cursor import SequenceCursor
 from collector.jobs.network import network_of
+from collector.store.port import Corrupt
 from workers.handlers.registry import Again, Outcome
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ class HistoryApply:
                 run.check()
         except Overtaken as error:
             raise LeaseLost(str(error)) from error
+        except Corrupt as error:
+            await applying.inbox.report_damage(error.path, error.why)
+            raise
         return Again(cursor=SequenceCursor(applying.head))
 
     def _writer(self, network: str) -> _Writing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -44,7 +45,18 @@ def _answer(done: Repaired) -> Output:
                 "rows_kept": each.rows,
             }
             for each in done.damages
+        ]
+        + [
+            {
+                "path": each.path,
+                "kind": each.kind,
+                "why": each.why,
+                "set_aside": each.aside,
+                "rows_kept": 0,
+            }
+            for each in done.histories
         ],
+        "lost_events": [asdict(each) for each in done.lost_events],
         "fetching": [
             {
                 "symbol": each.symbol,
@@ -57,16 +69,19 @@ def _answer(done: Repaired) -> Output:
         "unlisted": list(done.unlisted),
     }
     notes = [f"{each}: not listed any more, so it cannot be fetched" for each in done.unlisted]
-    first = [Corrupt(each.path, each.why) for each in done.damages[:1]]
+    damaged = [*done.damages, *done.histories]
+    first = [Corrupt(each.path, each.why) for each in damaged[:1]]
     return Output(facts, shown_repair(done), notes, failures=first if done.dry_run else ())
 
 
 def shown_repair(done: Repaired) -> Group | str:
-    if not done.damages and not done.fetching:
+    if not (done.damages or done.fetching or done.histories or done.lost_events):
         return f"{done.exchange_id}: every file is what was written, and nothing is lost"
     parts: list[RenderableType] = []
     set_aside = "damaged" if done.dry_run else "set aside"
     files = [(each.path, each.kind, each.why, f"{each.rows:,}") for each in done.damages]
+    files += [(each.path, each.kind, each.why, "0") for each in done.histories]
+    events = [(each.network, f"{each.first:,}", f"{each.last:,}") for each in done.lost_events]
     fetched = [
         (
             each.symbol,
@@ -79,6 +94,8 @@ def shown_repair(done: Repaired) -> Group | str:
     will = "would be fetched" if done.dry_run else "will be fetched"
     if files:
         parts += [table((set_aside, "kind", "why", "rows_kept"), files, right="rows_kept"), ""]
+    if events:
+        parts += [table(("lost events of", "from", "to"), events), "they may be sent again", ""]
     if fetched:
         parts.append(table((will, "tf", "from", "to"), fetched))
     elif not done.unlisted:

@@ -1,0 +1,150 @@
+"""Damaged files of a network: found by reading all of them, and mended as far as that is possible.
+
+Buckets are made again from the ledger, so a damaged file of theirs is removed. A damaged segment is
+set aside, and the sequences that no other segment has are lost: an empty segment answers for them,
+so that the network goes on, and buckets are made again without them.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from collector import logs
+from collector.history.bucket_files import CURRENT, NEXT, BucketFiles, Manifest
+from collector.history.layout import buckets_folder, check_digest, ledger_folder, shortened
+from collector.history.segment import LEDGER_SCHEMA, encode, parse_segment
+from collector.store.port import Corrupt, Swapped, Vanished
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Set
+
+    from collector.store.port import Storage
+
+log = logs.get("collector.store")
+
+SEGMENT, BUCKETS = "segment", "buckets"
+_ATTEMPTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedFile:
+    """A damaged file of a network, and what was done with it."""
+
+    path: str
+    kind: str
+    """`segment` or `buckets`."""
+    why: str
+    aside: str | None = None
+    """Its new name; None when it was removed, or nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostEvents:
+    """Sequences that no segment has any more, both ends included."""
+
+    network: str
+    first: int
+    last: int
+
+
+def damaged_files(storage: Storage, network: str) -> Iterator[DamagedFile | None]:
+    """Reads every file; gives None for each that is sound, so that a caller may stop anywhere."""
+    files, folder = BucketFiles(storage, buckets_folder(network)), ledger_folder(network)
+    for name in (CURRENT, NEXT):
+        paths: Set[str] = set()
+        try:
+            manifest = files.manifest(name)
+            paths = manifest.paths() if manifest else set()
+            yield None
+        except Corrupt as error:
+            yield DamagedFile(error.path, BUCKETS, error.why)
+        for path in sorted(paths):
+            yield _examined(storage, f"{files.folder}/{path}", BUCKETS)
+    for name in storage.names(folder):
+        if parse_segment(folder, name) is not None:
+            yield _examined(storage, f"{folder}/{name}", SEGMENT)
+
+
+def _examined(storage: Storage, path: str, kind: str) -> DamagedFile | None:
+    try:
+        check_digest(path, shortened(storage.sha256(path)))
+    except Corrupt as error:
+        return DamagedFile(path, kind, error.why)
+    except Vanished:
+        pass  # A save or a merge has replaced it since it was listed.
+    return None
+
+
+def lost_events(
+    storage: Storage, network: str, damaged: Set[str] = frozenset()
+) -> list[LostEvents]:
+    """Sequences that are in no segment, or only in damaged ones."""
+    found = _lost(storage, network, damaged)
+    for _ in range(_ATTEMPTS):
+        # A listing that races with a merge may lack both the short segments and the long one.
+        again = _lost(storage, network, damaged) if found else []
+        if again == found:
+            break
+        found = again
+    return found
+
+
+def _lost(storage: Storage, network: str, damaged: Set[str]) -> list[LostEvents]:
+    folder = ledger_folder(network)
+    named = [parse_segment(folder, name) for name in storage.names(folder)]
+    segments = sorted((each.first, each.last, each.path) for each in named if each is not None)
+    saved = BucketFiles(storage, buckets_folder(network)).sound_manifest()
+    end = max([saved.applied_through if saved else 0, *(last for _, last, _ in segments)])
+    lost, through = [], 0
+    for first, last, path in [*segments, (end + 1, end + 1, "")]:
+        if path in damaged:
+            continue
+        if first > through + 1:
+            lost.append(LostEvents(network, through + 1, first - 1))
+        through = max(through, last)
+    return lost
+
+
+def repair_network(
+    storage: Storage, network: str, *, dry_run: bool = False
+) -> tuple[list[DamagedFile], list[LostEvents]]:
+    """Mends what is damaged. May run beside the network's worker, which opens its files again."""
+    damaged = [each for each in damaged_files(storage, network) if each is not None]
+    lost = lost_events(storage, network, {each.path for each in damaged if each.kind == SEGMENT})
+    if dry_run or not (damaged or lost):
+        return damaged, lost
+    for each in lost:
+        folder = ledger_folder(network)
+        segment, data = encode(folder, each.first, each.last, LEDGER_SCHEMA.empty_table())
+        storage.write_atomic(segment.path, data)
+        log.error("history_events_lost", network=network, first=each.first, last=each.last)
+    done = [_removed(storage, each) for each in damaged]
+    _reopen(BucketFiles(storage, buckets_folder(network)), discard=bool(lost))
+    return done, lost
+
+
+def _removed(storage: Storage, damaged: DamagedFile) -> DamagedFile:
+    if damaged.kind == BUCKETS:
+        storage.delete(damaged.path)
+        return damaged
+    with suppress(Vanished):
+        aside = storage.set_aside(damaged.path)
+        log.error("file_set_aside", path=aside, kind=damaged.kind, why=damaged.why, rows=0)
+        return replace(damaged, aside=aside)
+    return damaged
+
+
+def _reopen(files: BucketFiles, *, discard: bool) -> None:
+    """Replaces the document, by which workers and readers notice that they have to look again."""
+    for _ in range(_ATTEMPTS):
+        stamp, manifest = files.stamp(), files.sound_manifest()
+        if manifest is None:
+            return
+        if discard:
+            manifest = Manifest(manifest.bucket_sec, fence=manifest.fence)
+        with suppress(Swapped):
+            files.write(manifest, stamp)
+            return
+    raise Swapped(f"{files.folder} keeps being replaced by others")
