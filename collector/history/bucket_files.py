@@ -31,7 +31,7 @@ from collector.store.port import Corrupt, Vanished
 from collector.store.signature import build_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from collector.history.ledger import Ledger
     from collector.history.month import Month
@@ -45,6 +45,7 @@ BUCKET_SCHEMA = pa.schema(
 )
 log = logs.get("collector.history")
 
+MISSING = "it is missing"
 CURRENT, NEXT = "current.json", "next.json"
 
 
@@ -110,15 +111,6 @@ class Manifest:
         if not isinstance(document, dict) or document.pop("digest", None) != _digest(document):
             raise ValueError("its digest is another")
         return cls.parse(document)
-
-    def months_of(self, paths: Container[str]) -> list[tuple[Pair, int]]:
-        """The months that these files hold."""
-        return [
-            (pair, month)
-            for pair, months in self.files.items()
-            for month, path in months.items()
-            if path in paths
-        ]
 
     def paths(self) -> set[str]:
         return {path for months in self.files.values() for path in months.values()}
@@ -187,21 +179,19 @@ class BucketFiles:
         for path in sorted(paths):
             self.storage.delete(f"{self.folder}/{path}")
 
-    def sweep(self, manifests: Iterable[Manifest]) -> set[str]:
-        """Removes files that none of these manifests names: a save that died left them.
-
-        Returns those that are named and missing.
-        """
-        missing = set().union(*(manifest.paths() for manifest in manifests))
+    def sweep(self, manifests: Iterable[Manifest]) -> None:
+        """Removes files that none of these manifests names: a save that died left them."""
+        known = set().union(*(manifest.paths() for manifest in manifests))
         for length in self.storage.folders(self.folder):
             for pair in self.storage.folders(f"{self.folder}/{length}"):
                 inside = f"{length}/{pair}"
-                found = {
-                    f"{inside}/{name}" for name in self.storage.names(f"{self.folder}/{inside}")
-                }
-                self.delete(found - missing)
-                missing -= found
-        return missing
+                names = self.storage.names(f"{self.folder}/{inside}")
+                self.delete({f"{inside}/{name}" for name in names} - known)
+
+    def is_missing(self, path: str) -> bool:
+        """Whether a file that is not there is named still, and not just replaced by a save."""
+        current = self.sound_manifest()
+        return current is not None and path in current.paths()
 
     def load(self, path: str) -> BucketColumns:
         """Raises Corrupt, before anything else looks at damaged bytes, and Vanished."""
@@ -237,10 +227,9 @@ class SavedBuckets:
         except Corrupt as error:
             why = error.why
         except Vanished:
-            current = self.files.sound_manifest()
-            if current is None or path not in current.paths():
+            if not self.files.is_missing(path):
                 raise
-            why = "it is missing"
+            why = MISSING
         self.files.report(f"{self.files.folder}/{path}", why)
         past = self.ledger.through(self.manifest.applied_through)
         made = month_of_ledger(past, month, self.manifest.bucket_sec * 1000)

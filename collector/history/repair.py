@@ -1,8 +1,8 @@
 """Damaged files of a network: found by reading all of them, and mended as far as that is possible.
 
-Buckets are made again from the ledger, so a damaged file of theirs is removed. A damaged segment is
-set aside, and the sequences that no other segment has are lost: an empty segment answers for them,
-so that the network goes on, and buckets are made again without them.
+Buckets are discarded, because they can be made again from the ledger. A damaged segment is set
+aside, and the sequences that no other segment has are lost: an empty segment answers for them, so
+that the network goes on, and buckets are made again without them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from collector import logs
-from collector.history.bucket_files import CURRENT, NEXT, BucketFiles, Manifest
+from collector.history.bucket_files import CURRENT, MISSING, NEXT, BucketFiles, Manifest
 from collector.history.layout import buckets_folder, check_digest, ledger_folder, shortened
 from collector.history.segment import LEDGER_SCHEMA, encode, parse_segment
 from collector.store.port import Corrupt, Swapped, Vanished
@@ -53,27 +53,31 @@ def damaged_files(storage: Storage, network: str) -> Iterator[DamagedFile | None
     """Reads every file; gives None for each that is sound, so that a caller may stop anywhere."""
     files, folder = BucketFiles(storage, buckets_folder(network)), ledger_folder(network)
     for name in (CURRENT, NEXT):
-        paths: Set[str] = set()
         try:
             manifest = files.manifest(name)
-            paths = manifest.paths() if manifest else set()
-            yield None
         except Corrupt as error:
             yield DamagedFile(error.path, BUCKETS, error.why)
-        for path in sorted(paths):
-            yield _examined(storage, f"{files.folder}/{path}", BUCKETS)
+            continue
+        for path in sorted(manifest.paths()) if manifest else ():
+            why = _fault(storage, f"{files.folder}/{path}")
+            if why == MISSING and not files.is_missing(path):
+                why = None
+            yield DamagedFile(f"{files.folder}/{path}", BUCKETS, why) if why else None
+        yield None
     for name in storage.names(folder):
         if parse_segment(folder, name) is not None:
-            yield _examined(storage, f"{folder}/{name}", SEGMENT)
+            why = _fault(storage, f"{folder}/{name}")
+            merged = why == MISSING
+            yield DamagedFile(f"{folder}/{name}", SEGMENT, why) if why and not merged else None
 
 
-def _examined(storage: Storage, path: str, kind: str) -> DamagedFile | None:
+def _fault(storage: Storage, path: str) -> str | None:
     try:
         check_digest(path, shortened(storage.sha256(path)))
     except Corrupt as error:
-        return DamagedFile(path, kind, error.why)
+        return error.why
     except Vanished:
-        pass  # A save or a merge has replaced it since it was listed.
+        return MISSING
     return None
 
 
@@ -121,7 +125,7 @@ def repair_network(
         storage.write_atomic(segment.path, data)
         log.error("history_events_lost", network=network, first=each.first, last=each.last)
     done = [_removed(storage, each) for each in damaged]
-    _reopen(BucketFiles(storage, buckets_folder(network)), discard=bool(lost))
+    _discard(BucketFiles(storage, buckets_folder(network)))
     return done, lost
 
 
@@ -136,15 +140,16 @@ def _removed(storage: Storage, damaged: DamagedFile) -> DamagedFile:
     return damaged
 
 
-def _reopen(files: BucketFiles, *, discard: bool) -> None:
-    """Replaces the document, by which workers and readers notice that they have to look again."""
+def _discard(files: BucketFiles) -> None:
+    """Leaves no buckets. Workers and readers notice that the document is another, and look again.
+
+    All of them, whatever is damaged: in an object store only other content is another document.
+    """
     for _ in range(_ATTEMPTS):
         stamp, manifest = files.stamp(), files.sound_manifest()
         if manifest is None:
             return
-        if discard:
-            manifest = Manifest(manifest.bucket_sec, fence=manifest.fence)
         with suppress(Swapped):
-            files.write(manifest, stamp)
+            files.write(Manifest(manifest.bucket_sec, fence=manifest.fence), stamp)
             return
     raise Swapped(f"{files.folder} keeps being replaced by others")

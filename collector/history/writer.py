@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -24,7 +25,6 @@ from collector.history.judging import Candidate, Judge, candidates
 from collector.history.layout import buckets_folder, ledger_folder
 from collector.history.ledger_files import LedgerFiles
 from collector.history.lookup import standing_trades
-from collector.history.month import month_start
 from collector.history.policy import CrossNet, CrossNetWarnings, Outcome
 from collector.history.rebucketing import begun, put_in_place, step, wanted
 from collector.history.refusal import SumOverflow
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from collector.history.pair import Pair
     from collector.store.port import Storage
 
+SAVE_EVERY_SECONDS = 3_600.0
+"""A save writes every month that has changed, whole."""
 LONGEST_TAIL = 131_072
 """Rows after the last save at which buckets are saved again: what a reader has to catch up with."""
 
@@ -89,6 +91,7 @@ class HistoryWriter:
         self._clock = clock or SystemClock()
         self._warnings = CrossNetWarnings(network, self._clock)
         self._state: _State | None = None
+        self._next_save = -math.inf
 
     @property
     def ledger(self) -> Ledger:
@@ -121,6 +124,17 @@ class HistoryWriter:
         with self._reopened_on_error():
             state = self._opened()
             self._save(state, state.ledger.head)
+
+    def save_seldom(self) -> None:
+        """Saves the buckets if anything came since, and this writer has not saved for an hour.
+
+        A writer that was just made saves what it had to catch up with, so that nobody else has to.
+        """
+        with self._reopened_on_error():
+            state = self._opened()
+            is_early = self._clock.monotonic() < self._next_save
+            if not is_early and (state.tail or state.history.changed()):
+                self._save(state, state.ledger.head)
 
     def rebucket(self) -> bool:
         """One step towards buckets of `bucket_sec`; whether more are to be done.
@@ -176,11 +190,9 @@ class HistoryWriter:
             ledger = self.ledger_files.view(at_least=manifest.applied_through)
             self.ledger_files.sweep(ledger)
             following = wanted(self.buckets, manifest, self.bucket_sec)
-            missing = self.buckets.sweep([manifest, *([following] if following else [])])
+            self.buckets.sweep([manifest, *([following] if following else [])])
             stored = SavedBuckets(self.buckets, manifest, ledger)
             history = History(manifest.bucket_sec, stored)
-            for pair, month in manifest.months_of(missing):
-                history.find(pair, month_start(month))  # Loaded, and so made again.
             state = _State(manifest, stamp, ledger, history, 0)
             for last, rows in follow(history, manifest.applied_through, ledger):
                 state.tail += rows
@@ -251,6 +263,7 @@ class HistoryWriter:
 
     def _save(self, state: _State, through: int) -> None:
         months = state.history.changed()
+        self._next_save = self._clock.monotonic() + SAVE_EVERY_SECONDS
         old = state.manifest
         made = replace(
             self.buckets.with_months(old, months, through),

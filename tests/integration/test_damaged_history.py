@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -111,8 +112,7 @@ async def damaged(client: Client, database: Database, tmp_path: Path) -> Path:
             await applied(database, number)
         await send(client, EVENTS[0], network=OTHER_NET)
         await applied(database, 1, OTHER_NET)
-    for path in (tmp_path / "_history" / NET / "buckets").rglob("*.parquet"):
-        path.unlink()
+    shutil.rmtree(tmp_path / "_history" / NET / "buckets")
     [_, second, *_] = segments(tmp_path)
     flip(second)
     return second

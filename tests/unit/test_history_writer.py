@@ -10,7 +10,8 @@ from structlog.testing import capture_logs
 from collector.clock import ManualClock
 from collector.history import segment_shelf, snapshot
 from collector.history import writer as writing
-from collector.history.bucket_files import CURRENT, NEXT
+from collector.history.bucket_files import CURRENT, NEXT, BucketFiles
+from collector.history.layout import buckets_folder
 from collector.history.ledger import Ledger
 from collector.history.policy import CrossNet, Outcome
 from collector.history.reader import HistoryReader
@@ -343,6 +344,25 @@ def test_saved_buckets_that_are_damaged_are_made_again_from_the_ledger(
     with capture_logs() as lines:
         assert closes(HistoryWriter(lake.storage(), "n", fence=3)) == expected
     assert lines == []
+
+
+def test_buckets_are_saved_by_the_first_who_has_caught_up_and_seldom_after_that(
+    lake: Lake,
+) -> None:
+    clock = ManualClock()
+    history_writer = HistoryWriter(lake.storage(), "n", clock=clock)
+    saved = BucketFiles(lake.storage(), buckets_folder("n"))
+    through = []
+    for n, seconds in ((1, 0), (2, 60), (3, 3_600), (4, 3_599), (5, 1)):
+        clock.advance(seconds)
+        history_writer.apply([(n, added(str(n), n, sale(5)))])
+        history_writer.save_seldom()
+        through.append(saved.manifest().applied_through)
+    assert through == [1, 1, 3, 3, 5]
+    stamp = saved.stamp()
+    clock.advance(7_200)
+    history_writer.save_seldom()
+    assert saved.stamp() == stamp, "nothing came since"
 
 
 def test_buckets_of_a_long_history_are_made_again_within_bounded_memory(

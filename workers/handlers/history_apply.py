@@ -57,6 +57,7 @@ class HistoryApply:
             await applying.open()
             while await applying.events() or await self._rebucket(applying):
                 run.check()
+            await applying.writing.do(applying.writing.writer.save_seldom)
         except Overtaken as error:
             raise LeaseLost(str(error)) from error
         except Corrupt as error:
