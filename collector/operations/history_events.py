@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from collector import logs
@@ -56,7 +57,7 @@ class EventIntake:
     async def take(self, network: str, source: EventSource) -> Receipt:
         """Gives the source's events their sequences. They are durable when it returns."""
         ledger = self._ledgers[check_network(network, self._terms)]
-        events = source.events()
+        events = await asyncio.to_thread(source.events)
         await self._check_times(events)
         receipt = await EventInbox(self._database, network).put(events, ledger.view)
         if receipt.accepted:

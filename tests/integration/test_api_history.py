@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -348,6 +350,46 @@ async def test_a_time_is_at_most_a_day_ahead_of_the_servers_clock(
     late = await client.post(SENT, changed(ts=now + 25 * HOUR_MS, tx_hash="0x2"))
     assert late.status == 422
     assert "more than a day ahead of the server's clock" in late.body["detail"]
+
+
+async def test_a_body_has_room_for_all_the_events_and_inputs_that_are_promised(
+    client: Client, database: Database
+) -> None:
+    longest = str((1 << 256) - 1)
+    one = replace(sale(5), sell=replace(GOLD, token="G" * 128), payout=(1 << 256) - 1)
+    given = {**one.document(), "price": "1", "value": longest}
+    inputs = [given] * 64
+    events = [{"op": "a", "tx_hash": f"{n:0200}", "ts": T0, "inputs": inputs} for n in range(500)]
+    body = json.dumps({"events": events}).encode()
+    assert len(body) > 12 * 1024 * 1024
+    headers = {"Content-Type": "application/json"}
+    for accepted, duplicates in ((500, 0), (0, 500)):
+        answer = await client.post(SENT, data=io.BytesIO(body), headers=headers)
+        expected = {"sequence": 500, "accepted": accepted, "duplicates": duplicates}
+        assert (answer.status, answer.body) == (202, expected)
+
+
+@pytest.mark.parametrize("path", [SENT, "/api/v1/jobs"])
+async def test_a_body_that_is_too_large_gets_its_answer_after_it_was_sent(
+    client: Client, path: str
+) -> None:
+    """Also where a client sends everything before it reads, and wants the connection closed."""
+    size = 40 * 1024 * 1024
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {size}\r\n\r\n"
+    url = client.session._base_url
+    assert url is not None
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    try:
+        writer.write(head.encode())
+        for _ in range(size // 65_536):
+            writer.write(b" " * 65_536)
+            await writer.drain()
+        answer = await reader.read()
+    finally:
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"body_too_large" in answer
 
 
 async def test_listeners_hear_how_far_a_network_is(
