@@ -32,7 +32,7 @@ from api.schemas.history import (
 from collector.errors import InvalidInput
 from collector.history.known_pairs import known_pairs
 from collector.history.reader import HistoryReader
-from collector.history.refusal import Refused
+from collector.history.refusal import FilledTooMuch, Refused
 from collector.history.sources import BadEvent, PostedEvents
 from collector.market.candles import CANDLE_SCHEMA
 from collector.store.port import Corrupt, Swapped, Vanished
@@ -156,6 +156,8 @@ async def _explained(network: str, parts: Services) -> AsyncIterator[None]:
     """What only the files can tell: whether they are sound, and have buckets of that length."""
     try:
         yield
+    except FilledTooMuch as error:
+        raise InvalidInput("fill", error.code, str(error)) from error
     except Refused as error:
         raise InvalidInput("bucket", error.code, str(error)) from error
     except Corrupt as error:

@@ -12,7 +12,7 @@ from collector.history.bucket_columns import BucketColumns
 from collector.history.candle import candles
 from collector.history.candle_frame import candle_frame
 from collector.history.pair import Asset, Pair
-from collector.history.refusal import Refused
+from collector.history.refusal import FilledTooMuch, Refused
 from collector.history.snapshot import PairSnapshot, Snapshots
 from collector.history.terms import BUCKET_SEC
 from collector.history.windows import ceil
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _ATTEMPTS = 20
 _END_MS = 1 << 47
+MOST_FILLED = 1_000_000
+"""Candles of a range that is filled without a limit: two years of minutes."""
 _CHUNK = 4_096
 """Candles that are made at a time."""
 
@@ -255,6 +257,14 @@ class HistoryReader:
             return found
         # Without an end the last candle is the end: it is unknown whether more came after it.
         until = to_ms if asked.to_ms < _END_MS else 0
+        begins, _ = at.ledger.span or (until, until)
+        first = from_ms if price is not None else max(from_ms, begins - begins % candle_ms)
+        count = (until - first) // candle_ms
+        if asked.limit is None and count > MOST_FILLED:
+            raise FilledTooMuch(
+                f"the range has {count:,} candles, and at most {MOST_FILLED:,} are filled at a"
+                " time: choose a shorter range, a longer `bucket`, or a `limit`"
+            )
         return answers.filled(found, price, from_ms, until, candle_ms)
 
     def _page(

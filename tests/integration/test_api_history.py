@@ -165,6 +165,19 @@ async def test_candles_as_floats_come_in_the_columns_of_every_other_candle(
     assert table["gap_reason"].to_pylist() == [None, "no_trade", None]
 
 
+async def test_filling_candles_over_centuries_is_refused(
+    client: Client, worker: AbstractAsyncContextManager[Worker]
+) -> None:
+    async with worker:
+        await client.post(SENT, body(FIRST))
+        answer = await ask(client, "candles", after=1, fill="true", to="2286-01-01")
+    assert (answer.status, answer.code) == (422, "history_too_long")
+    assert answer.body["errors"][0]["field"] == "fill"
+    assert "at most 1,000,000 are filled" in answer.body["detail"]
+    page = await ask(client, "market-rate", mode="ohlcv", fill="true", to="2286-01-01", limit=3)
+    assert len(page.body["items"]) == 3
+
+
 async def test_a_deletion_is_read_as_if_the_trade_had_never_been(
     client: Client, worker: AbstractAsyncContextManager[Worker]
 ) -> None:

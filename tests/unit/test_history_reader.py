@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.errors import DataInvalid
+from collector.history import reader as reading
 from collector.history import writer as writing
 from collector.history.bucket_files import CURRENT, BucketFiles
 from collector.history.engine import History
 from collector.history.reader import HistoryReader
-from collector.history.refusal import Refused
+from collector.history.refusal import FilledTooMuch, Refused
 from collector.history.uint256 import LIMIT, SCALE
 from collector.history.writer import HistoryWriter
 from collector.market.candles import CANDLE_SCHEMA
@@ -111,6 +112,23 @@ def test_holes_are_filled_at_the_last_price(reader: HistoryReader) -> None:
     ]
     early = reader.market_rate("ohlcv", at(-3), at(2), fill=True)
     assert items(early, "ts", "filled") == [[at(0), False], [at(1), False]]
+
+
+def test_filling_ends_at_a_bound_unless_it_goes_by_the_page(
+    reader: HistoryReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST_FILLED", 6)
+    assert len(reader.read(0, at(6), fill=True)) == 6
+    for ask in (reader.read, reader.market_rate):
+        mode = [] if ask == reader.read else ["ohlcv"]
+        with pytest.raises(FilledTooMuch, match="7 candles, and at most 6 are filled"):
+            ask(*mode, at(0), at(7), fill=True)
+        assert len(ask(*mode, 0, at(7), fill=True, bucket=120)) > 3
+    with pytest.raises(FilledTooMuch):
+        next(reader.batches(at(2), at(900), fill=True))
+    page = reader.market_rate("ohlcv", at(0), at(10**7), fill=True, limit=4)
+    assert len(page["items"]) == 4
+    assert len(reader.read(at(0), at(10**7))) == 3
 
 
 def test_longer_candles_are_made_of_buckets(reader: HistoryReader) -> None:
