@@ -16,6 +16,7 @@ from collector.history.bucket_files import CURRENT, MISSING, NEXT, BucketFiles, 
 from collector.history.layout import buckets_folder, check_digest, ledger_folder, shortened
 from collector.history.segment import LEDGER_SCHEMA, encode, parse_segment
 from collector.store.port import Corrupt, Swapped, Vanished
+from collector.store.repair import Damage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Set
@@ -29,18 +30,6 @@ _ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class DamagedFile:
-    """A damaged file of a network, and what was done with it."""
-
-    path: str
-    kind: str
-    """`segment` or `buckets`."""
-    why: str
-    aside: str | None = None
-    """Its new name; None when it was removed, or nothing was changed."""
-
-
-@dataclass(frozen=True, slots=True)
 class LostEvents:
     """Sequences that no segment has any more, both ends included."""
 
@@ -49,26 +38,26 @@ class LostEvents:
     last: int
 
 
-def damaged_files(storage: Storage, network: str) -> Iterator[DamagedFile | None]:
+def damaged_files(storage: Storage, network: str) -> Iterator[Damage | None]:
     """Reads every file; gives None for each that is sound, so that a caller may stop anywhere."""
     files, folder = BucketFiles(storage, buckets_folder(network)), ledger_folder(network)
     for name in (CURRENT, NEXT):
         try:
             manifest = files.manifest(name)
         except Corrupt as error:
-            yield DamagedFile(error.path, BUCKETS, error.why)
+            yield Damage(error.path, BUCKETS, error.why)
             continue
         for path in sorted(manifest.paths()) if manifest else ():
             why = _fault(storage, f"{files.folder}/{path}")
             if why == MISSING and not files.is_missing(path):
                 why = None
-            yield DamagedFile(f"{files.folder}/{path}", BUCKETS, why) if why else None
+            yield Damage(f"{files.folder}/{path}", BUCKETS, why) if why else None
         yield None
     for name in storage.names(folder):
         if parse_segment(folder, name) is not None:
             why = _fault(storage, f"{folder}/{name}")
             merged = why == MISSING
-            yield DamagedFile(f"{folder}/{name}", SEGMENT, why) if why and not merged else None
+            yield Damage(f"{folder}/{name}", SEGMENT, why) if why and not merged else None
 
 
 def _fault(storage: Storage, path: str) -> str | None:
@@ -113,7 +102,7 @@ def _lost(storage: Storage, network: str, damaged: Set[str]) -> list[LostEvents]
 
 def repair_network(
     storage: Storage, network: str, *, dry_run: bool = False
-) -> tuple[list[DamagedFile], list[LostEvents]]:
+) -> tuple[list[Damage], list[LostEvents]]:
     """Mends what is damaged. May run beside the network's worker, which opens its files again."""
     damaged = [each for each in damaged_files(storage, network) if each is not None]
     lost = lost_events(storage, network, {each.path for each in damaged if each.kind == SEGMENT})
@@ -129,7 +118,7 @@ def repair_network(
     return done, lost
 
 
-def _removed(storage: Storage, damaged: DamagedFile) -> DamagedFile:
+def _removed(storage: Storage, damaged: Damage) -> Damage:
     if damaged.kind == BUCKETS:
         storage.delete(damaged.path)
         return damaged

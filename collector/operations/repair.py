@@ -30,7 +30,7 @@ from collector.store.store import Store
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from collector.history.repair import DamagedFile, LostEvents
+    from collector.history.repair import LostEvents
     from collector.jobs.job import JobSpec
     from collector.market.interval import Interval
     from collector.market.series import Series
@@ -60,8 +60,6 @@ class Repaired:
     unlisted: Sequence[str]
     """Symbols of which something is lost and which the exchange no longer has."""
     dry_run: bool
-    histories: Sequence[DamagedFile]
-    """Damaged files of networks."""
     lost_events: Sequence[LostEvents]
     """Events of networks that are lost, and may be sent again."""
 
@@ -86,16 +84,17 @@ async def repaired(
         specs, unlisted = await _lost(database, store, exchange_id, symbols, damages)
         if specs and not dry_run:
             await _fetch(database, settings, exchange_id, specs)
-        histories, events = await _networks(database, store, networks, dry_run=dry_run)
+        of_networks, events = await _networks(database, store, networks, dry_run=dry_run)
     fetching = [_fetching(spec) for spec in specs]
-    return Repaired(exchange_id, symbols, damages, fetching, unlisted, dry_run, histories, events)
+    damages += of_networks
+    return Repaired(exchange_id, symbols, damages, fetching, unlisted, dry_run, events)
 
 
 async def _networks(
     database: Database, store: Store, networks: Sequence[str], *, dry_run: bool
-) -> tuple[list[DamagedFile], list[LostEvents]]:
+) -> tuple[list[Damage], list[LostEvents]]:
     """Repairs the files of every network; lost events may be sent again."""
-    damaged: list[DamagedFile] = []
+    damaged: list[Damage] = []
     lost: list[LostEvents] = []
     for network in networks:
         found, events = await asyncio.to_thread(

@@ -45,16 +45,6 @@ def _answer(done: Repaired) -> Output:
                 "rows_kept": each.rows,
             }
             for each in done.damages
-        ]
-        + [
-            {
-                "path": each.path,
-                "kind": each.kind,
-                "why": each.why,
-                "set_aside": each.aside,
-                "rows_kept": 0,
-            }
-            for each in done.histories
         ],
         "lost_events": [asdict(each) for each in done.lost_events],
         "fetching": [
@@ -69,18 +59,16 @@ def _answer(done: Repaired) -> Output:
         "unlisted": list(done.unlisted),
     }
     notes = [f"{each}: not listed any more, so it cannot be fetched" for each in done.unlisted]
-    damaged = [*done.damages, *done.histories]
-    first = [Corrupt(each.path, each.why) for each in damaged[:1]]
+    first = [Corrupt(each.path, each.why) for each in done.damages[:1]]
     return Output(facts, shown_repair(done), notes, failures=first if done.dry_run else ())
 
 
 def shown_repair(done: Repaired) -> Group | str:
-    if not (done.damages or done.fetching or done.histories or done.lost_events):
+    if not (done.damages or done.fetching or done.lost_events):
         return f"{done.exchange_id}: every file is what was written, and nothing is lost"
     parts: list[RenderableType] = []
     set_aside = "damaged" if done.dry_run else "set aside"
     files = [(each.path, each.kind, each.why, f"{each.rows:,}") for each in done.damages]
-    files += [(each.path, each.kind, each.why, "0") for each in done.histories]
     events = [(each.network, f"{each.first:,}", f"{each.last:,}") for each in done.lost_events]
     fetched = [
         (

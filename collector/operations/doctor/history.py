@@ -23,7 +23,8 @@ def history(settings: Settings) -> Finding:
     """Compares digests of every network's files, ledger and buckets."""
     give_up_at = time.monotonic() + LOOK_SECONDS
     wrong: list[str] = []
-    looked, networks = 0, ()
+    networks: tuple[str, ...] = ()
+    looked = 0
     try:
         storage = storage_at(settings.data_root)
         networks = stored_networks(storage)
