@@ -17,11 +17,11 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
-from pymongo import UpdateOne
+from pymongo import ReplaceOne
 
 from collector.backoff import Backoff
 from collector.errors import DataInvalid
@@ -30,7 +30,7 @@ from collector.history.repeats import LastEvent, without_repeats
 from collector.mongo.client import Collection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence, Set
+    from collections.abc import Callable, Container, Mapping, Sequence, Set
 
     from pymongo.asynchronous.client_session import AsyncClientSession
 
@@ -78,7 +78,9 @@ class EventInbox:
             before = await self.learn(await asyncio.to_thread(ledger))
             known = await self._known({each.tx_hash for each in events})
             batch = without_repeats(events, known, before)
-            if not batch.fresh or await self._advance(before, batch.last, batch.known, batch.fresh):
+            if not batch.fresh or await self._advance(
+                before, batch.last, known, batch.known, batch.fresh
+            ):
                 return Receipt(batch.last, len(batch.fresh), batch.repeats)
             await asyncio.sleep(_MET_OTHERS.delay(failures, random.random()))
         raise AssertionError("unreachable")
@@ -91,12 +93,13 @@ class EventInbox:
         while (before := (await self.state()).sequence) < ledger.head:
             through, rows = await asyncio.to_thread(_events_after, ledger, before)
             known = await self._known({tx_hash for tx_hash, *_ in rows})
+            learnt: dict[str, Inputs] = {}
             for tx_hash, index, last in rows:
-                inputs = [*known.get(tx_hash, ())]
+                inputs = [*(learnt.get(tx_hash) or known.get(tx_hash, ()))]
                 inputs += [None] * (index + 1 - len(inputs))
                 inputs[index] = last
-                known[tx_hash] = tuple(inputs)
-            await self._advance(before, through, known)
+                learnt[tx_hash] = tuple(inputs)
+            await self._advance(before, through, known, learnt)
         return before
 
     async def after(self, sequence: int, limit: int) -> list[tuple[int, Event]]:
@@ -189,20 +192,29 @@ class EventInbox:
         return f"{self.network}/{tx_hash}"
 
     async def _advance(
-        self, before: int, through: int, known: Mapping[str, Inputs], fresh: Sequence[Event] = ()
+        self,
+        before: int,
+        through: int,
+        known: Container[str],
+        changed: Mapping[str, Inputs],
+        fresh: Sequence[Event] = (),
     ) -> bool:
-        """Moves the counter, together with what it stands for; False when it has moved already."""
+        """Moves the counter, together with what it stands for; False when it has moved already.
+
+        `known` has the transactions that were known before.
+        """
         rows = [
             {"network": self.network, "sequence": number, "times": event.times} | event.document()
             for number, event in enumerate(fresh, start=before + 1)
         ]
-        last = [
-            UpdateOne(
-                {"_id": self._name(tx_hash)},
-                {"$set": {"inputs": [each and asdict(each) for each in inputs]}},
-                upsert=True,
-            )
-            for tx_hash, inputs in known.items()
+        documents = [
+            (tx_hash in known, {"_id": self._name(tx_hash), "inputs": _documents(inputs)})
+            for tx_hash, inputs in changed.items()
+        ]
+        # An insertion takes half the time of an upsert.
+        inserted = [each for is_known, each in documents if not is_known]
+        replaced = [
+            ReplaceOne({"_id": each["_id"]}, each) for is_known, each in documents if is_known
         ]
         if before == 0:
             await self._networks.update_one(
@@ -218,13 +230,24 @@ class EventInbox:
                 [{"$set": {"sequence": through, "updated_at": "$$NOW"}}],
                 session=session,
             )
-            if moved.matched_count and last:
-                await raw["history_transactions"].bulk_write(last, ordered=False, session=session)
-            if moved.matched_count and rows:
+            if not moved.matched_count:
+                return False
+            if inserted:
+                await raw["history_transactions"].insert_many(inserted, session=session)
+            if replaced:
+                await raw["history_transactions"].bulk_write(replaced, session=session)
+            if rows:
                 await raw["history_inbox"].insert_many(rows, session=session)
-            return bool(moved.matched_count)
+            return True
 
         return await self._database.in_transaction(write)
+
+
+def _documents(inputs: Inputs) -> list[dict[str, Any] | None]:
+    return [
+        None if each is None else {"op": each.op.value, "sequence": each.sequence, "ts": each.ts}
+        for each in inputs
+    ]
 
 
 def _events_after(ledger: Ledger, sequence: int) -> tuple[int, list[tuple[str, int, LastEvent]]]:
