@@ -149,8 +149,11 @@ class Snapshots:
     def take(self) -> PairSnapshot:
         """The newest."""
         stamp = self._buckets.stamp()
-        manifest = self._buckets.sound_manifest() or Manifest(self._bucket_sec)
-        ledger = self._ledger.view(at_least=manifest.applied_through)
+        manifest = self._buckets.sound_manifest()
+        ledger = self._ledger.view(at_least=manifest.applied_through if manifest else 0)
+        if manifest is None:
+            # A network without files is empty, whatever its buckets are.
+            manifest = Manifest(self._bucket_sec if ledger.segments else 1)
         saved, last = self._last or (None, None)
         if last is not None and (
             # The stamp and the document are two reads: buckets of another length may come between.
