@@ -1,8 +1,8 @@
 """`/api/v1/history`: events of networks in; rates, volumes and candles of their pairs out."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -32,9 +32,10 @@ from api.schemas.history import (
 from collector.errors import InvalidInput
 from collector.history.known_pairs import known_pairs
 from collector.history.reader import HistoryReader
-from collector.history.refusal import Refused
+from collector.history.refusal import FilledTooMuch, Refused
 from collector.history.sources import BadEvent, PostedEvents
 from collector.market.candles import CANDLE_SCHEMA
+from collector.store.port import Corrupt, Swapped, Vanished
 
 router = APIRouter(prefix="/api/v1/history", tags=["history"])
 
@@ -70,10 +71,10 @@ async def market_rate(
     """`spot`: the last trade's price. `vwap`: the mean by volume. `ohlcv`: exact candles."""
     reader = await _reader(asked, parts)
     if asked.mode == "ohlcv":
-        return CandleItems(**await _answered(reader.market_rate, "ohlcv", asked, paged=True))
+        return CandleItems(**await _answered(reader.market_rate, asked, parts, "ohlcv", paged=True))
     if asked.mode == "vwap":
-        return VwapView(**await _answered(reader.market_rate, "vwap", asked))
-    return SpotView(**await _answered(reader.market_rate, "spot", asked))
+        return VwapView(**await _answered(reader.market_rate, asked, parts, "vwap"))
+    return SpotView(**await _answered(reader.market_rate, asked, parts, "spot"))
 
 
 @router.get("/volume", summary="Read the volume of a pair", dependencies=[VIEWER])
@@ -81,8 +82,8 @@ async def volume(asked: Annotated[PageAsked, Query()], parts: Parts) -> VolumeVi
     """Sums of a range; with `bucket` those of each one that begins in it."""
     reader = await _reader(asked, parts)
     if asked.bucket is None:
-        return VolumeView(**await _answered(reader.volume, None, asked))
-    return VolumeItems(**await _answered(reader.volume, None, asked, paged=True))
+        return VolumeView(**await _answered(reader.volume, asked, parts))
+    return VolumeItems(**await _answered(reader.volume, asked, parts, paged=True))
 
 
 @router.get(
@@ -101,18 +102,27 @@ async def read_history_candles(
     """
     reader = await _reader(asked, parts)
     batches = reader.batches(asked.start, asked.end, bucket=asked.bucket, fill=asked.fill)
-    with _bucket_to_blame():
+    async with _explained(asked.network, parts):
         return await streamed(batches, CANDLE_SCHEMA, asked.format, coding=coding)
 
 
 @router.get("/pairs", summary="List the pairs that networks have traded", dependencies=[VIEWER])
 async def list_pairs(parts: Parts) -> PairPage:
     """Of the networks in the settings, by network and pair."""
-    found = [
-        await asyncio.to_thread(known_pairs, parts.store.storage, network)
-        for network in parts.history.networks
-    ]
-    return PairPage(items=[view for each in found for view in PairView.all_of(each)])
+    items: list[PairView] = []
+    unreadable: list[str] = []
+    for network in parts.history.networks:
+        storage, bucket_sec = parts.store.storage, parts.history.bucket_sec
+        try:
+            found = await asyncio.to_thread(known_pairs, storage, network, bucket_sec)
+        except Corrupt as error:
+            await parts.history_reads.damaged(network, error)
+            unreadable.append(network)
+        except (Swapped, Vanished):
+            unreadable.append(network)
+        else:
+            items += PairView.all_of(found)
+    return PairPage(items=items, unreadable=unreadable)
 
 
 async def _reader(asked: PairAsked, parts: Services) -> HistoryReader:
@@ -125,21 +135,30 @@ async def _reader(asked: PairAsked, parts: Services) -> HistoryReader:
 
 
 async def _answered(
-    question: Any, mode: str | None, asked: PageAsked, *, paged: bool = False
+    question: Any,
+    asked: PageAsked,
+    parts: Services,
+    mode: str | None = None,
+    *,
+    paged: bool = False,
 ) -> dict[str, Any]:
     page = {"fill": asked.fill, "limit": asked.limit, "cursor": asked.cursor} if paged else {}
     given = {"start": asked.start, "end": asked.end, "bucket": asked.bucket, **page}
     if mode is not None:
         given["mode"] = mode
-    with _bucket_to_blame():
+    async with _explained(asked.network, parts):
         answer: dict[str, Any] = await asyncio.to_thread(question, **given)
     return answer
 
 
-@contextmanager
-def _bucket_to_blame() -> Iterator[None]:
-    """What only the files can tell about a question: whether they have buckets of that length."""
+@asynccontextmanager
+async def _explained(network: str, parts: Services) -> AsyncIterator[None]:
+    """What only the files can tell: whether they are sound, and have buckets of that length."""
     try:
         yield
+    except FilledTooMuch as error:
+        raise InvalidInput("fill", error.code, str(error)) from error
     except Refused as error:
         raise InvalidInput("bucket", error.code, str(error)) from error
+    except Corrupt as error:
+        raise await parts.history_reads.damaged(network, error) from error

@@ -8,7 +8,6 @@ from pydantic import ConfigDict, Field, StringConstraints
 from api.row_formats import Format
 from api.schemas.fields import WHOLE, Body, Moment, Name, QueryFields, View
 from collector.errors import InvalidInput
-from collector.history.event import LATEST_MS
 from collector.history.inbox import NetworkState
 from collector.history.known_pairs import KnownPairs
 from collector.market.moment import moment_at
@@ -59,8 +58,9 @@ class EventBody(Body):
     op: Literal["a", "d"] = Field(description="a: confirmed, d: taken away by a reorg")
     tx_hash: Annotated[str, StringConstraints(pattern=r"^[!-~]{1,200}$")]
     """The transaction"""
-    ts: Annotated[int, Field(ge=0, lt=LATEST_MS), WHOLE] = Field(
-        description="The transaction's own time in epoch ms", examples=[1735689600000]
+    ts: Annotated[int, Field(ge=0, le=2**53 - 1), WHOLE] = Field(
+        description="The transaction's own time in epoch ms, at most a day ahead of the server's",
+        examples=[1735689600000],
     )
     inputs: Annotated[list[InputBody], Field(min_length=1, max_length=64)]
     """What it exchanged, in its own order"""
@@ -293,5 +293,7 @@ class PairPage(View):
 
     items: list[PairView]
     """By base and quote"""
+    unreadable: list[str]
+    """Networks whose files cannot be read now; their pairs are not listed"""
     next_cursor: None = None
     """Always null"""

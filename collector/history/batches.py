@@ -1,4 +1,4 @@
-"""Ordered events and rows, cut into batches that are applied at a time."""
+"""Ordered events, cut into batches that are applied at a time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from collector.history.refusal import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    import pyarrow as pa
 
     from collector.history.event import Event
 
@@ -34,16 +32,3 @@ def batches(events: Sequence[tuple[int, Event]]) -> Iterator[Sequence[tuple[int,
         inputs += len(event.inputs)
     if first < len(events):
         yield events[first:]
-
-
-def slices(rows: pa.Table, last: int) -> Iterator[tuple[pa.Table, int]]:
-    """Batches that hold events as a whole, each with the sequence it ends with."""
-    sequences, first = rows["sequence"].to_numpy(), 0
-    while len(rows) - first > LARGEST_BATCH:
-        # The event that does not fit any more begins the next batch, unless it fills a whole one.
-        cut = int(sequences.searchsorted(sequences[first + LARGEST_BATCH]))
-        if cut == first:
-            cut = int(sequences.searchsorted(sequences[first], side="right"))
-        yield rows.slice(first, cut - first), int(sequences[cut - 1])
-        first = cut
-    yield rows.slice(first), last

@@ -2,10 +2,12 @@
 
     buckets/current.json                                       which files count
     buckets/next.json                                          of another length, being built
-    buckets/{bucket_sec}/{pair}/{YYYY-MM}-{sequence}.parquet   the buckets of a month
+    buckets/{bucket_sec}/{pair}/{YYYY-MM}-{sequence}-{digest}.parquet
+                                                               the buckets of a month
 
 Replacing the document is the one step that makes a save count. It is exact for the ledger up to
-`applied_through`; what came since is added when buckets are read.
+`applied_through`; what came since is added when buckets are read. All of it can be made from the
+ledger, so what is damaged or missing is made again, with one line in the log.
 """
 
 from __future__ import annotations
@@ -18,16 +20,20 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from collector import logs
 from collector.history import uint256
 from collector.history.bucket_columns import INTS, WIDES, BucketColumns
+from collector.history.layout import SUFFIX, check_digest, digest_of
 from collector.history.month import month_name, parse_month
 from collector.history.pair import Pair
+from collector.history.replay import month_of_ledger
 from collector.store.port import Corrupt, Vanished
 from collector.store.signature import build_signature
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from collector.history.ledger import Ledger
     from collector.history.month import Month
     from collector.store.port import Storage
 
@@ -37,6 +43,9 @@ BUCKET_SCHEMA = pa.schema(
         *(pa.field(name, uint256.WIDE, nullable=False) for name in WIDES),
     ]
 )
+log = logs.get("collector.history")
+
+MISSING = "it is missing"
 CURRENT, NEXT = "current.json", "next.json"
 
 
@@ -68,7 +77,6 @@ class Manifest:
             for pair, price in self.last_prices.items()
         }
         return {
-            "format": 1,
             "bucket_sec": self.bucket_sec,
             "applied_through": self.applied_through,
             "built_to": self.built_to,
@@ -88,8 +96,21 @@ class Manifest:
             },
             {pair: int(each["last_price"]) for pair, each in pairs.items()},
             document["built_to"],
-            document.get("fence", 0),
+            document["fence"],
         )
+
+    def encode(self) -> bytes:
+        """With a digest of everything else in it."""
+        document = self.document()
+        return orjson.dumps({**document, "digest": _digest(document)}, option=orjson.OPT_INDENT_2)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Manifest:
+        """Raises ValueError when the digest is another."""
+        document = orjson.loads(data)
+        if not isinstance(document, dict) or document.pop("digest", None) != _digest(document):
+            raise ValueError("its digest is another")
+        return cls.parse(document)
 
     def paths(self) -> set[str]:
         return {path for months in self.files.values() for path in months.values()}
@@ -101,26 +122,39 @@ class BucketFiles:
     def __init__(self, storage: Storage, folder: str) -> None:
         self.storage = storage
         self.folder = folder
+        self._reported: set[str] = set()
 
     def stamp(self, name: str = CURRENT) -> str | None:
         return self.storage.stamp(f"{self.folder}/{name}")
 
     def manifest(self, name: str = CURRENT) -> Manifest | None:
-        """None when nothing was saved under this name."""
+        """None when nothing was saved under this name. Raises Corrupt."""
         path = f"{self.folder}/{name}"
         try:
-            data = self.storage.read(path)
+            return Manifest.decode(self.storage.read(path))
         except Vanished:
             return None
-        try:
-            return Manifest.parse(orjson.loads(data))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except ValueError as error:
             raise Corrupt(path, error) from error
+
+    def sound_manifest(self, name: str = CURRENT) -> Manifest | None:
+        """None also when it is damaged: everything it names can be made again."""
+        try:
+            return self.manifest(name)
+        except Corrupt as error:
+            self.report(error.path, error.why)
+            return None
+
+    def report(self, path: str, why: str) -> None:
+        """One line in the log for each file that has to be made again."""
+        if path not in self._reported:
+            self._reported.add(path)
+            log.warning("history_buckets_made_again", path=path, why=why)
 
     def write(self, manifest: Manifest, expected: str | None, name: str = CURRENT) -> None:
         """Replaces the document. Raises Swapped when it is no longer the one that was read."""
         with self.storage.draft(f"{self.folder}/{name}") as draft:
-            draft.sink.write(orjson.dumps(manifest.document(), option=orjson.OPT_INDENT_2))
+            draft.sink.write(manifest.encode())
             draft.finish()
             draft.commit(expected)
 
@@ -132,8 +166,10 @@ class BucketFiles:
         for (pair, month), made in months.items():
             named = files.setdefault(pair, {})
             if len(made):
-                path = f"{manifest.bucket_sec}/{pair.folder}/{month_name(month)}-{sequence}.parquet"
-                self.storage.write_atomic(f"{self.folder}/{path}", _encoded(made.whole()))
+                data = _encoded(made.whole())
+                name = f"{month_name(month)}-{sequence}-{digest_of(data)}{SUFFIX}"
+                path = f"{manifest.bucket_sec}/{pair.folder}/{name}"
+                self.storage.write_atomic(f"{self.folder}/{path}", data)
                 named[month] = path
             else:
                 named.pop(month, None)
@@ -152,6 +188,18 @@ class BucketFiles:
                 names = self.storage.names(f"{self.folder}/{inside}")
                 self.delete({f"{inside}/{name}" for name in names} - known)
 
+    def is_missing(self, path: str) -> bool:
+        """Whether a file that is not there is named still, and not just replaced by a save."""
+        current = self.sound_manifest()
+        return current is not None and path in current.paths()
+
+    def load(self, path: str) -> BucketColumns:
+        """Raises Corrupt, before anything else looks at damaged bytes, and Vanished."""
+        path = f"{self.folder}/{path}"
+        data = self.storage.read(path)
+        check_digest(path, digest_of(data))
+        return _decoded(pq.read_table(pa.BufferReader(data), schema=BUCKET_SCHEMA))
+
 
 @dataclass(frozen=True, slots=True)
 class SavedBuckets:
@@ -159,6 +207,8 @@ class SavedBuckets:
 
     files: BucketFiles
     manifest: Manifest
+    ledger: Ledger
+    """What a month is made from that cannot be read."""
 
     def last_prices(self) -> Mapping[Pair, int]:
         return self.manifest.last_prices
@@ -166,16 +216,24 @@ class SavedBuckets:
     def months(self, pair: Pair) -> Iterable[int]:
         return self.manifest.files.get(pair, {})
 
-    def load(self, pair: Pair, month: int) -> BucketColumns:
-        """Raises Vanished when a newer save has replaced the file."""
-        path = f"{self.files.folder}/{self.manifest.files[pair][month]}"
-        data = self.files.storage.read(path)
+    def load(self, pair: Pair, month: int) -> tuple[BucketColumns, bool]:
+        """The buckets of one month, and whether they are saved as they are.
+
+        Raises Vanished when a newer save has replaced the file.
+        """
+        path = self.manifest.files[pair][month]
         try:
-            source = pa.BufferReader(data)
-            table = pq.read_table(source, schema=BUCKET_SCHEMA, page_checksum_verification=True)
-            return _decoded(table)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise Corrupt(path, error) from error
+            return self.files.load(path), True
+        except Corrupt as error:
+            why = error.why
+        except Vanished:
+            if not self.files.is_missing(path):
+                raise
+            why = MISSING
+        self.files.report(f"{self.files.folder}/{path}", why)
+        past = self.ledger.through(self.manifest.applied_through)
+        made = month_of_ledger(past, month, self.manifest.bucket_sec * 1000)
+        return made.get(pair, BucketColumns.empty()), False
 
 
 def _encoded(columns: BucketColumns) -> bytes:
@@ -189,7 +247,6 @@ def _encoded(columns: BucketColumns) -> bytes:
         use_dictionary=False,
         compression="zstd",
         compression_level=1,
-        write_page_checksum=True,
     )
     data: bytes = sink.getvalue().to_pybytes()
     return data
@@ -200,3 +257,7 @@ def _decoded(table: pa.Table) -> BucketColumns:
         np.stack([table[name].to_numpy() for name in INTS]),
         np.stack([uint256.from_arrow(table[name]) for name in WIDES]),
     )
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    return digest_of(orjson.dumps(document))

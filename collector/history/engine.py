@@ -12,20 +12,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from collector.history.bucket import Bucket
 from collector.history.bucket_columns import BucketColumns
 from collector.history.candle import candles
 from collector.history.fold import fold
 from collector.history.month import Month, by_month, month_of
 from collector.history.pair_buckets import PairBuckets
+from collector.history.trade_columns import TradeColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from collector.history.bucket import Bucket
     from collector.history.candle import Candle
     from collector.history.event import CanonicalTrade
     from collector.history.pair import Pair
-    from collector.history.trade_columns import TradeColumns
 
 _END = 1 << 62
 
@@ -39,8 +39,8 @@ class Stored(Protocol):
     def months(self, pair: Pair) -> Iterable[int]:
         """The months that have buckets of this pair."""
 
-    def load(self, pair: Pair, month: int) -> BucketColumns:
-        """The buckets of one month."""
+    def load(self, pair: Pair, month: int) -> tuple[BucketColumns, bool]:
+        """The buckets of one month, and whether they are saved as they are."""
 
 
 class RebuildSource(Protocol):
@@ -86,21 +86,13 @@ class History:
         held = self._pairs.get(pair)
         return held.last_price if held is not None else None
 
-    def bucket_of(self, ts: int) -> int:
-        return ts - ts % self.bucket_ms
-
     def append_trade(self, trade: CanonicalTrade) -> None:
-        """Adds one trade in constant time, whatever its time. Raises SumOverflow, unchanged."""
-        ts = self.bucket_of(trade.ts)
-        with self._lock:
-            held = self._held(trade.pair)
-            before = held.find(ts)
-            held.put(Bucket.of(ts, trade) if before is None else before.with_trade(trade))
+        """Adds one trade, at a cost that does not depend on how much history there is.
 
-    def append_trades(self, trades: TradeColumns) -> None:
-        """Adds many trades in one pass. Raises SumOverflow with nothing changed."""
+        Raises SumOverflow with nothing changed.
+        """
         change = PendingChange()
-        self.prepare(change, trades)
+        self.prepare(change, TradeColumns.of([trade]))
         self.commit(change)
 
     def rebuild_bucket(self, ledger: RebuildSource, pair: Pair, ts: int) -> None:
@@ -153,6 +145,12 @@ class History:
             held = self._pairs.get(pair)
             return BucketColumns.empty() if held is None else held.between(from_ms, to_ms)
 
+    def months(self, pair: Pair) -> list[int]:
+        """The months in which the pair has buckets, ascending."""
+        with self._lock:
+            held = self._pairs.get(pair)
+            return [] if held is None else sorted(held.months)
+
     def before(self, pair: Pair, ts: int) -> Bucket | None:
         """The pair's newest bucket that begins before `ts`."""
         with self._lock:
@@ -182,8 +180,6 @@ class History:
     def changed(self) -> dict[tuple[Pair, int], Month]:
         """Months that are not as they were saved."""
         with self._lock:
-            for held in self._pairs.values():
-                held.settle()
             return {
                 (pair, month): held.month(month)
                 for pair, held in self._pairs.items()
@@ -211,9 +207,8 @@ class History:
             held = self._pairs.get(pair)
             if held is None:
                 return Month()
-            held.settle()
             return held.month(month)
 
 
-def _nothing(month: int) -> BucketColumns:
+def _nothing(month: int) -> tuple[BucketColumns, bool]:
     raise KeyError(month)

@@ -14,8 +14,6 @@ from collector.history.uint256 import LIMIT, SCALE, checked
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LATEST_MS = 253_402_300_800_000
-"""The year 10000: a time after that was not in milliseconds."""
 _HASH = re.compile(r"[!-~]{1,200}")
 
 
@@ -36,7 +34,6 @@ class CanonicalTrade:
     """One executed input in canonical terms: `price` is quote for one base, times 10^18."""
 
     pair: Pair
-    side: Side
     ts: int
     price: int
     base: int
@@ -67,27 +64,40 @@ class Input:
     def executed(self) -> int:
         return self.value - self.residual
 
+    @property
+    def side(self) -> Side:
+        """Raises Refused when an asset is sold for itself."""
+        return Side.ASK if Pair.between(self.sell, self.buy).base == self.sell else Side.BID
+
     def trade(self, ts: int) -> CanonicalTrade:
-        """Raises Refused when an amount passes 2^256-1."""
+        """Raises Refused when an amount passes 2^256-1 or the canonical price rounds to zero."""
         pair = Pair.between(self.sell, self.buy)
         bought = self.executed * self.price // SCALE
         if bought >= LIMIT:
             raise Refused(f"{self.executed} at {self.price} buys more than 2^256-1")
-        if self.sell == pair.base:
-            return CanonicalTrade(pair, Side.ASK, ts, self.price, self.executed, bought)
-        return CanonicalTrade(
-            pair, Side.BID, ts, SCALE * SCALE // self.price, bought, self.executed
-        )
+        if self.side is Side.ASK:
+            return CanonicalTrade(pair, ts, self.price, self.executed, bought)
+        price = SCALE * SCALE // self.price
+        if price == 0:
+            raise Refused(f"at {self.price} one {pair.base} costs less than 10^-18 {pair.quote}")
+        return CanonicalTrade(pair, ts, price, bought, self.executed)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One transaction added or deleted. `ts` is the transaction's own time in epoch ms."""
+    """One transaction added or deleted."""
 
     op: Op
     tx_hash: str
     ts: int
+    """The transaction's own time in epoch ms."""
     inputs: tuple[Input, ...]
+    times: tuple[int | None, ...] = ()
+    """When the trade of each input happened, None for an input that repeats its last event. The
+    inbox adds them; before that every trade has the transaction's time."""
+
+    def time_of(self, index: int) -> int | None:
+        return self.times[index] if self.times else self.ts
 
     def document(self) -> dict[str, Any]:
         """As it is posted: what `parse_event` reads."""
@@ -109,8 +119,6 @@ def parse_event(document: Mapping[str, Any]) -> Event:
     if not isinstance(inputs, list | tuple) or not inputs:
         raise Refused(f"{tx_hash}: an event has at least one input")
     when = checked(ts, "ts")
-    if when >= LATEST_MS:
-        raise Refused(f"{tx_hash}: ts is not in epoch milliseconds: {when}")
     read = tuple(_parse_input(each, at) for at, each in enumerate(inputs))
     return Event(Op(op), tx_hash, when, read)
 
@@ -127,9 +135,10 @@ def _parse_input(document: Any, at: int) -> Input:
     if residual and at:
         raise Refused(f"input {at}: only the first input has a residual")
     read = Input(_asset(document, "sell"), _asset(document, "buy"), price, value, residual, payout)
-    side, is_side = document.get("side"), read.trade(0).side
-    if side is not None and side != is_side:
-        raise Refused(f"input {at}: selling {read.sell} for {read.buy} is {is_side}, not {side}")
+    read.trade(0)
+    side = document.get("side")
+    if side is not None and side != read.side:
+        raise Refused(f"input {at}: selling {read.sell} for {read.buy} is {read.side}, not {side}")
     return read
 
 

@@ -1,37 +1,47 @@
 """The inbox of a network: events in one order, from when they are sent until they are applied.
 
-    history_networks    a document a network: the last sequence that was given, and the last applied
-    history_inbox       a document an event, gone once the ledger has it
+    history_networks        a document a network: the last sequence that was given, and the last
+                            applied
+    history_inbox           a document an event, gone once the ledger has it
+    history_transactions    a document a transaction: the last event of each of its inputs, which
+                            stays, so that a repetition is known whenever it comes
 
-The counter and the rows are written in one transaction, so sequences have no holes and become
-visible in order. Sequences are given only if no other process has moved the counter since
-repetitions were looked for. The order of looking matters: the counter first, then the inbox, then
-the ledger. An event leaves the inbox when the ledger has it, so it is found in one of them.
+The counter and what goes with it are written in one transaction, so sequences have no holes and
+become visible in order. Sequences are given only if no other process has moved the counter since
+repetitions were looked for. A database that was emptied or restored from an older backup first
+learns from the ledger which transactions it lacks.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+from pymongo import ReplaceOne
 
 from collector.backoff import Backoff
 from collector.errors import DataInvalid
 from collector.history.event import Op, parse_event
-from collector.history.repeats import WaitingEvent, without_repeats
+from collector.history.repeats import LastEvent, without_repeats
 from collector.mongo.client import Collection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence, Set
 
     from pymongo.asynchronous.client_session import AsyncClientSession
 
     from collector.history.event import Event
-    from collector.history.known_trades import KnownTrades
+    from collector.history.ledger import Ledger
+    from collector.history.repeats import Inputs
     from collector.mongo.client import Database
 
 _MET_OTHERS = Backoff(base_seconds=0.002, max_seconds=0.1)
+LEARNT_AT_A_TIME = 2_000
+"""Rows of the ledger that one transaction of the database takes in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +69,38 @@ class EventInbox:
         self._database = database
         self._rows = Collection(database, "history_inbox", settled=True)
         self._networks = Collection(database, "history_networks", settled=True)
+        self._transactions = Collection(database, "history_transactions", settled=True)
 
-    async def put(
-        self, events: Sequence[Event], known: Callable[[Sequence[Event]], KnownTrades]
-    ) -> Receipt:
-        """Takes events in, repetitions left out. `known` looks into the ledger, in a thread."""
+    async def put(self, events: Sequence[Event], ledger: Callable[[], Ledger]) -> Receipt:
+        """Takes events in, repetitions left out. `ledger` is called in a thread."""
         for failures in range(1, 1_000_000):
-            before = await self.state()
-            waiting = await self._waiting(events)
-            found = await asyncio.to_thread(known, events)
-            # A database that was set up again begins where the ledger ends.
-            head = max(before.sequence, found.head)
-            batch = without_repeats(events, found.bucket_ms, waiting, found.inputs, head)
-            if not batch.fresh or await self._given(before.sequence, head, batch.fresh):
+            # The ledger first: it never has what the counter does not, unless that was lost.
+            before = await self.learn(await asyncio.to_thread(ledger))
+            known = await self._known({each.tx_hash for each in events})
+            batch = without_repeats(events, known, before)
+            if not batch.fresh or await self._advance(
+                before, batch.last, known, batch.known, batch.fresh
+            ):
                 return Receipt(batch.last, len(batch.fresh), batch.repeats)
             await asyncio.sleep(_MET_OTHERS.delay(failures, random.random()))
         raise AssertionError("unreachable")
+
+    async def learn(self, ledger: Ledger) -> int:
+        """Takes in the transactions of events that the ledger has and the database does not.
+
+        Returns the last sequence that was given.
+        """
+        while (before := (await self.state()).sequence) < ledger.head:
+            through, rows = await asyncio.to_thread(_events_after, ledger, before)
+            known = await self._known({tx_hash for tx_hash, *_ in rows})
+            learnt: dict[str, Inputs] = {}
+            for tx_hash, index, last in rows:
+                inputs = [*(learnt.get(tx_hash) or known.get(tx_hash, ()))]
+                inputs += [None] * (index + 1 - len(inputs))
+                inputs[index] = last
+                learnt[tx_hash] = tuple(inputs)
+            await self._advance(before, through, known, learnt)
+        return before
 
     async def after(self, sequence: int, limit: int) -> list[tuple[int, Event]]:
         """Events that follow `sequence` without a hole, at most `limit`.
@@ -96,7 +122,10 @@ class EventInbox:
                 f"{self.network}: event {sequence + 1} is missing in the inbox, which goes on with"
                 f" {found[0]['sequence']}: restore the ledger's files or the database"
             )
-        return [(row["sequence"], parse_event(row)) for row in in_order]
+        return [
+            (row["sequence"], replace(parse_event(row), times=tuple(row["times"])))
+            for row in in_order
+        ]
 
     async def applied(self, through: int) -> None:
         """The ledger has every event up to `through`: they leave the inbox."""
@@ -115,26 +144,77 @@ class EventInbox:
         )
         await self._rows.delete_many({"network": self.network, "sequence": {"$lte": through}})
 
+    async def report_damage(self, path: str, why: str) -> None:
+        """Records a damaged file, so that front ends can show it until it is repaired."""
+        damage = {"path": path, "why": why, "since": {"$toLong": "$$NOW"}}
+        await self._networks.update_one(
+            {"_id": self.network},
+            [{"$set": {"damage": {"$ifNull": ["$damage", damage]}}}],
+            upsert=True,
+        )
+
+    async def clear_damage(self) -> None:
+        """Every file is sound."""
+        await self._networks.update_one(
+            {"_id": self.network, "damage": {"$exists": True}}, {"$unset": {"damage": ""}}
+        )
+
+    async def forget(self, first: int, last: int) -> None:
+        """These events are lost: they are no repetitions when they are sent again."""
+        is_lost = {
+            "$and": [{"$gte": ["$$this.sequence", first]}, {"$lte": ["$$this.sequence", last]}]
+        }
+        kept = {"$cond": [is_lost, None, "$$this"]}
+        await self._transactions.update_many(
+            {
+                "_id": {"$regex": f"^{re.escape(self._name(''))}"},
+                "inputs.sequence": {"$gte": first, "$lte": last},
+            },
+            [{"$set": {"inputs": {"$map": {"input": "$inputs", "in": kept}}}}],
+        )
+
     async def state(self) -> NetworkState:
         return _state(await self._networks.find_one({"_id": self.network}))
 
-    async def _waiting(self, events: Sequence[Event]) -> list[WaitingEvent]:
-        hashes = sorted({each.tx_hash for each in events})
-        found = await self._rows.find(
-            {"network": self.network, "tx_hash": {"$in": hashes}},
-            projection={"sequence": 1, "op": 1, "tx_hash": 1, "ts": 1, "count": 1},
-        )
-        return [
-            WaitingEvent(row["sequence"], Op(row["op"]), row["tx_hash"], row["ts"], row["count"])
+    async def _known(self, hashes: Set[str]) -> dict[str, Inputs]:
+        names = [self._name(tx_hash) for tx_hash in sorted(hashes)]
+        found = await self._transactions.find({"_id": {"$in": names}})
+        skipped = len(self._name(""))
+        return {
+            row["_id"][skipped:]: tuple(
+                each and LastEvent(Op(each["op"]), each["sequence"], each["ts"])
+                for each in row["inputs"]
+            )
             for row in found
-        ]
+        }
 
-    async def _given(self, before: int, head: int, fresh: Sequence[Event]) -> bool:
-        """Gives the events the sequences after `head`; False when the counter has moved."""
+    def _name(self, tx_hash: str) -> str:
+        return f"{self.network}/{tx_hash}"
+
+    async def _advance(
+        self,
+        before: int,
+        through: int,
+        known: Container[str],
+        changed: Mapping[str, Inputs],
+        fresh: Sequence[Event] = (),
+    ) -> bool:
+        """Moves the counter, together with what it stands for; False when it has moved already.
+
+        `known` has the transactions that were known before.
+        """
         rows = [
-            {"network": self.network, "sequence": number, "count": len(event.inputs)}
-            | event.document()
-            for number, event in enumerate(fresh, start=head + 1)
+            {"network": self.network, "sequence": number, "times": event.times} | event.document()
+            for number, event in enumerate(fresh, start=before + 1)
+        ]
+        documents = [
+            (tx_hash in known, {"_id": self._name(tx_hash), "inputs": _documents(inputs)})
+            for tx_hash, inputs in changed.items()
+        ]
+        # An insertion takes half the time of an upsert.
+        inserted = [each for is_known, each in documents if not is_known]
+        replaced = [
+            ReplaceOne({"_id": each["_id"]}, each) for is_known, each in documents if is_known
         ]
         if before == 0:
             await self._networks.update_one(
@@ -147,14 +227,42 @@ class EventInbox:
         async def write(session: AsyncClientSession) -> bool:
             moved = await raw["history_networks"].update_one(
                 {"_id": self.network, "sequence": before},
-                [{"$set": {"sequence": head + len(fresh), "updated_at": "$$NOW"}}],
+                [{"$set": {"sequence": through, "updated_at": "$$NOW"}}],
                 session=session,
             )
-            if moved.matched_count:
+            if not moved.matched_count:
+                return False
+            if inserted:
+                await raw["history_transactions"].insert_many(inserted, session=session)
+            if replaced:
+                await raw["history_transactions"].bulk_write(replaced, session=session)
+            if rows:
                 await raw["history_inbox"].insert_many(rows, session=session)
-            return bool(moved.matched_count)
+            return True
 
         return await self._database.in_transaction(write)
+
+
+def _documents(inputs: Inputs) -> list[dict[str, Any] | None]:
+    return [
+        None if each is None else {"op": each.op.value, "sequence": each.sequence, "ts": each.ts}
+        for each in inputs
+    ]
+
+
+def _events_after(ledger: Ledger, sequence: int) -> tuple[int, list[tuple[str, int, LastEvent]]]:
+    """The next events that the ledger has, some at a time, and the sequence that they reach."""
+    through, table = next(ledger.since(sequence))
+    table = table.sort_by([("sequence", "ascending"), ("input", "ascending")])
+    names = ("tx_hash", "input", "op", "sequence", "ts")
+    if len(table) > LEARNT_AT_A_TIME:
+        through = table["sequence"][LEARNT_AT_A_TIME].as_py()
+        table = table.filter(pc.less_equal(table["sequence"], through))
+    columns = (table[name].to_pylist() for name in names)
+    return through, [
+        (tx_hash, index, LastEvent(Op(op), number, ts))
+        for tx_hash, index, op, number, ts in zip(*columns, strict=True)
+    ]
 
 
 async def network_states(
@@ -163,6 +271,26 @@ async def network_states(
     """Every network that was ever sent an event, or those that are named."""
     found = await database.history_networks.find({} if among is None else {"_id": {"$in": among}})
     return {row["_id"]: _state(row) for row in found}
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkDamage:
+    """The first damaged file of a network that anybody met since it was repaired last."""
+
+    network: str
+    path: str
+    why: str
+    since_ms: int
+
+
+async def damaged_networks(database: Database) -> list[NetworkDamage]:
+    """Every network with a damaged file."""
+    found = await database.history_networks.find({"damage": {"$exists": True}})
+    return [
+        NetworkDamage(row["_id"], damage["path"], damage["why"], damage["since"])
+        for row in found
+        for damage in [row["damage"]]
+    ]
 
 
 def _state(row: dict[str, Any] | None) -> NetworkState:

@@ -1,4 +1,4 @@
-"""Which of a batch's inputs enter the ledger: duplicates, deletions, sums that would overflow.
+"""Which of a batch's inputs enter the ledger: trades, deletions, sums that would overflow.
 
 Everything is judged in the order of sequence, one event after the other, so that it makes no
 difference how events are cut into batches.
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collector.history.event import CanonicalTrade, Event
     from collector.history.pair import Pair
 
+    TradeKey = tuple[str, int, int]
+    """The transaction, the position of the input, and the trade's time."""
     Row = tuple[int, int, Op, str, CanonicalTrade]
     Sums = Callable[[Pair, int], tuple[int, int]]
 
@@ -35,8 +37,13 @@ class Candidate:
     op: Op
     tx_hash: str
     ts: int
+    """The trade's time."""
     trade: CanonicalTrade | None
     outcome: Outcome
+
+    @property
+    def key(self) -> TradeKey:
+        return self.tx_hash, self.index, self.ts
 
 
 def candidates(
@@ -61,24 +68,25 @@ def candidates(
 
 def _of_event(sequence: int, event: Event, policy: CrossNet) -> Iterable[Candidate]:
     for index, given in enumerate(event.inputs):
-        # A deletion is not judged by policy: what it deletes was let in under the policy of then.
-        trade = given.trade(event.ts) if event.op is Op.ADD else None
-        outcome = Outcome.DELETED if trade is None else outcome_of(given, trade, policy)
-        yield Candidate(sequence, index, event.op, event.tx_hash, event.ts, trade, outcome)
+        ts, trade, outcome = event.time_of(index), None, Outcome.DUPLICATE
+        if ts is not None and event.op is Op.DELETE:
+            # Not judged by policy: what it deletes was let in under the policy of then.
+            outcome = Outcome.DELETED
+        elif ts is not None:
+            trade = given.trade(ts)
+            outcome = outcome_of(given, trade, policy)
+        yield Candidate(sequence, index, event.op, event.tx_hash, ts or 0, trade, outcome)
 
 
 @dataclass
 class Judge:
-    """Applies candidates one event at a time.
-
-    standing  the trades that stand, by hash, input and bucket, and there by their time; an entry
-              without trades is one whose last event was a deletion
-    sums      what a bucket's sums are so far
-    """
+    """Applies candidates one event at a time."""
 
     bucket_ms: int
-    standing: dict[tuple[str, int, int], dict[int, CanonicalTrade]]
+    standing: dict[TradeKey, CanonicalTrade]
+    """Trades that may be deleted."""
     sums: Sums
+    """What a bucket's sums are so far."""
     rows: list[Row] = field(default_factory=list)
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     _known: dict[tuple[Pair, int], tuple[int, int]] = field(default_factory=dict)
@@ -88,37 +96,29 @@ class Judge:
             for op, inputs in itertools.groupby(event, key=lambda each: each.op):
                 (self._add if op is Op.ADD else self._delete)(list(inputs))
 
-    def _key(self, each: Candidate) -> tuple[str, int, int]:
-        return each.tx_hash, each.index, each.ts // self.bucket_ms
-
     def _add(self, inputs: Sequence[Candidate]) -> None:
-        fresh = [each for each in inputs if not self.standing.get(self._key(each))]
-        self.outcomes[Outcome.DUPLICATE] += len(inputs) - len(fresh)
         sums: dict[tuple[Pair, int], tuple[int, int]] = {}
-        for each in fresh:
+        for each in inputs:
             assert each.trade is not None
             where = each.trade.pair, each.ts - each.ts % self.bucket_ms
             base, quote = sums.get(where) or self._sums(where)
             sums[where] = base + each.trade.base, quote + each.trade.quote
         if any(base >= LIMIT or quote >= LIMIT for base, quote in sums.values()):
-            self.outcomes[Outcome.REFUSED] += len(fresh)
+            self.outcomes[Outcome.REFUSED] += len(inputs)
             return
         self._known |= sums
-        for each in fresh:
+        for each in inputs:
             assert each.trade is not None
-            self.standing[self._key(each)] = {each.ts: each.trade}
+            self.standing[each.key] = each.trade
             self.rows.append((each.sequence, each.index, Op.ADD, each.tx_hash, each.trade))
             self.outcomes[each.outcome] += 1
 
     def _delete(self, inputs: Sequence[Candidate]) -> None:
         for each in inputs:
-            standing = self.standing.get(self._key(each))
-            if not standing:
-                known = standing is not None
-                self.outcomes[Outcome.DUPLICATE if known else Outcome.UNMATCHED] += 1
+            trade = self.standing.pop(each.key, None)
+            if trade is None:
+                self.outcomes[Outcome.UNMATCHED] += 1
                 continue
-            # The one of its own moment; else the newest of the window, which is nearly always all.
-            trade = standing.pop(each.ts if each.ts in standing else next(reversed(standing)))
             where = trade.pair, trade.ts - trade.ts % self.bucket_ms
             base, quote = self._sums(where)
             self._known[where] = base - trade.base, quote - trade.quote

@@ -24,9 +24,13 @@ class KnownPairs:
     pairs: tuple[Pair, ...]
 
 
-def known_pairs(storage: Storage, network: str) -> KnownPairs:
-    """From the saved buckets and what the ledger has since. Waits for the disk."""
-    manifest = BucketFiles(storage, buckets_folder(network)).manifest() or Manifest(bucket_sec=1)
+def known_pairs(storage: Storage, network: str, bucket_sec: int) -> KnownPairs:
+    """From the saved buckets and what the ledger has since. Waits for the disk.
+
+    `bucket_sec` is for a network whose saved buckets are lost.
+    """
+    files = BucketFiles(storage, buckets_folder(network))
+    manifest = files.sound_manifest() or Manifest(bucket_sec)
     since = manifest.applied_through
     ledger = LedgerFiles(storage, ledger_folder(network)).view(at_least=since)
     found = set(manifest.last_prices)

@@ -45,6 +45,10 @@ class Ledger:
         """The ledger as it was when it ended with `sequence`."""
         return replace(self, head=min(self.head, sequence))
 
+    def rows_after(self, sequence: int) -> int:
+        """How many rows lie in segments that go beyond a sequence."""
+        return sum(each.rows for each in self.segments if each.last > sequence)
+
     def about(self, from_ms: int, to_ms: int) -> float:
         """About how many rows a window has, by the names of segments."""
         parts = (

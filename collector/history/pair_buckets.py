@@ -1,11 +1,11 @@
-"""One pair's months in memory, and the few buckets that single trades have just changed."""
+"""One pair's months in memory."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from collector.history.bucket_columns import BucketColumns
-from collector.history.month import Month, by_month, month_of
+from collector.history.month import Month, month_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 KEPT = 3
 """Months that stay in memory because they were requested."""
-_RECENT = 1_024
-"""Buckets that single trades may change before they are put back into their months."""
 
 
 class PairBuckets:
@@ -23,7 +21,7 @@ class PairBuckets:
 
     def __init__(
         self,
-        load: Callable[[int], BucketColumns],
+        load: Callable[[int], tuple[BucketColumns, bool]],
         months: Iterable[int] = (),
         last_price: int | None = None,
     ) -> None:
@@ -33,48 +31,20 @@ class PairBuckets:
         self.changed: set[int] = set()
         self.last_price = last_price
         self._loaded: list[int] = []
-        self._recent: dict[int, Bucket] = {}
-        self._newest: int | None = None
 
     def copy(self) -> PairBuckets:
         """Months are never changed, so both may have them."""
-        self.settle()
         made = PairBuckets(self.load, (), self.last_price)
         made.months, made.changed = dict(self.months), set(self.changed)
         made._loaded = list(self._loaded)
         return made
 
     def find(self, ts: int) -> Bucket | None:
-        found = self._recent.get(ts)
-        if found is None and month_of(ts) in self.months:
-            found = self.month(month_of(ts)).find(ts)
-        return found
-
-    def put(self, bucket: Bucket) -> None:
-        """One bucket, new or in the place of the one of its moment."""
-        if self._newest is None:
-            newest = self.last_before(1 << 62)
-            self._newest = -1 if newest is None else newest.ts
-        self._recent[bucket.ts] = bucket
-        if bucket.ts >= self._newest:
-            self._newest, self.last_price = bucket.ts, bucket.close
-        if len(self._recent) >= _RECENT:
-            self.settle()
+        return self.month(month_of(ts)).find(ts)
 
     def install(self, month: int, made: Month) -> None:
         self.months[month] = made
         self.changed.add(month)
-        self._newest = None
-
-    def settle(self) -> None:
-        """Puts recent buckets into their months."""
-        if not self._recent:
-            return
-        columns = BucketColumns.of([self._recent[ts] for ts in sorted(self._recent)])
-        self._recent.clear()
-        for month, part in by_month(columns):
-            self.months[month] = self.month(month).replaced(part)
-            self.changed.add(month)
 
     def month(self, month: int) -> Month:
         """Loaded if it has to be; an empty one when there is none."""
@@ -82,7 +52,10 @@ class PairBuckets:
             return Month()
         held = self.months[month]
         if held is None:
-            held = self.months[month] = Month.of(self.load(month))
+            columns, is_saved = self.load(month)
+            held = self.months[month] = Month.of(columns)
+            if not is_saved:
+                self.changed.add(month)
             self._loaded.append(month)
             self._forget_oldest()
         return held
@@ -96,7 +69,6 @@ class PairBuckets:
 
     def last_before(self, ts: int) -> Bucket | None:
         """The newest bucket that begins before `ts`."""
-        self.settle()
         for month in sorted(self.months, reverse=True):
             if month <= month_of(min(ts, 1 << 48)):
                 found = self.month(month).last_before(ts)
@@ -105,7 +77,6 @@ class PairBuckets:
         return None
 
     def between(self, from_ms: int, to_ms: int) -> BucketColumns:
-        self.settle()
         first, last = month_of(from_ms), month_of(min(to_ms, 1 << 48))
         months = sorted(month for month in self.months if first <= month <= last)
         found = [self.month(month).between(from_ms, to_ms) for month in months]

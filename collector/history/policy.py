@@ -33,7 +33,7 @@ class Outcome(StrEnum):
     DELETED = "deleted"
     DUPLICATE = "duplicate"
     UNMATCHED = "unmatched"
-    """A deletion of a trade that is not in the ledger's window of its time."""
+    """A deletion of a trade that does not stand."""
     NO_PAYOUT = "no_payout"
     NOT_EXECUTED = "not_executed"
     CROSS_NET = "cross_net"

@@ -7,14 +7,14 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from collector.durations import DAY_MS
 from collector.history import answers
 from collector.history.bucket_columns import BucketColumns
 from collector.history.candle import candles
 from collector.history.candle_frame import candle_frame
 from collector.history.pair import Asset, Pair
-from collector.history.refusal import Refused
+from collector.history.refusal import FilledTooMuch, Refused
 from collector.history.snapshot import PairSnapshot, Snapshots
+from collector.history.terms import BUCKET_SEC
 from collector.history.windows import ceil
 from collector.market.moment import epoch_ms
 from collector.reader import default_root
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _ATTEMPTS = 20
 _END_MS = 1 << 47
-_STRETCH_MS = 31 * DAY_MS
+MOST_FILLED = 1_000_000
+"""Candles of a range that is filled without a limit: two years of minutes."""
 _CHUNK = 4_096
 """Candles that are made at a time."""
 
@@ -92,7 +93,8 @@ class HistoryReader:
     canonical one. Ranges are `[start, end)`, either end may be left out. Candles, and volumes by
     the bucket, are those that begin in the range; `bucket` is in seconds, a multiple of the stored
     buckets' length. Other answers count exactly the trades of the range. `cache=False` makes every
-    answer from the ledger. `limit` is how many candles come at most: `next_cursor` is the `cursor`
+    answer from the ledger. `bucket_sec` is how long the buckets of a network are whose saved ones
+    are lost. `limit` is how many candles come at most: `next_cursor` is the `cursor`
     that goes on from there. Every answer contains the event up to which it is exact
     (`applied_through`).
     """
@@ -105,6 +107,7 @@ class HistoryReader:
         root: str | os.PathLike[str] | Storage | None = None,
         *,
         cache: bool = True,
+        bucket_sec: int = BUCKET_SEC,
     ) -> None:
         assets = (each if isinstance(each, Asset) else Asset.parse(each) for each in (base, quote))
         where = default_root() if root is None else root
@@ -112,8 +115,7 @@ class HistoryReader:
             where = storage_at(absolute(where))
         self.network = network
         self.pair = Pair.canonical(*assets)
-        self._source = "buckets" if cache else "ledger"
-        self._snapshots = Snapshots(where, network, self.pair, cache=cache)
+        self._snapshots = Snapshots(where, network, self.pair, cache=cache, bucket_sec=bucket_sec)
 
     def market_rate(
         self,
@@ -208,7 +210,7 @@ class HistoryReader:
             lambda at: {
                 **made(at),
                 "applied_through": at.applied_through,
-                "source": self._source,
+                "source": at.source.name,
             }
         )
 
@@ -228,11 +230,7 @@ class HistoryReader:
             yield at.edge(self.pair, asked.from_ms, asked.to_ms)
             return
         yield at.edge(self.pair, asked.from_ms, first)
-        begins, ends = at.ledger.span or (0, 0)
-        step = ceil(_STRETCH_MS, at.bucket_sec * 1000)
-        # A stretch at a time, so that years are not in memory at once.
-        for begin in range(max(first, begins - begins % step), min(last, ends), step):
-            yield at.source.columns(begin, min(begin + step, last))
+        yield from at.source.pieces(first, last)
         yield at.edge(self.pair, last, asked.to_ms)
 
     def _newest(self, at: PairSnapshot, asked: _Asked) -> BucketColumns:
@@ -259,6 +257,14 @@ class HistoryReader:
             return found
         # Without an end the last candle is the end: it is unknown whether more came after it.
         until = to_ms if asked.to_ms < _END_MS else 0
+        begins, _ = at.ledger.span or (until, until)
+        first = from_ms if price is not None else max(from_ms, begins - begins % candle_ms)
+        count = (until - first) // candle_ms
+        if asked.limit is None and count > MOST_FILLED:
+            raise FilledTooMuch(
+                f"the range has {count:,} candles, and at most {MOST_FILLED:,} are filled at a"
+                " time: choose a shorter range, a longer `bucket`, or a `limit`"
+            )
         return answers.filled(found, price, from_ms, until, candle_ms)
 
     def _page(

@@ -11,11 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from collector.history.bucket_columns import BucketColumns
-from collector.history.bucket_files import CURRENT, NEXT, BucketFiles, Manifest
-from collector.history.fold import fold
-from collector.history.month import Month, month_of, month_start
-from collector.history.windows import ceil, windows
+from collector.history.bucket_files import NEXT, BucketFiles, Manifest
+from collector.history.month import Month, month_of
+from collector.history.replay import month_of_ledger
 from collector.store.port import Unavailable
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 
 def wanted(files: BucketFiles, current: Manifest, bucket_sec: int) -> Manifest | None:
     """What is being built. What is no longer wanted, or is in place already, is dropped."""
-    found = files.manifest(NEXT)
+    found = files.sound_manifest(NEXT)
     if found is not None and bucket_sec == found.bucket_sec != current.bucket_sec:
         return found
     if found is not None:
@@ -39,7 +37,7 @@ def begun(
     files: BucketFiles, bucket_sec: int, applied_through: int, last_prices: Mapping[Pair, int]
 ) -> Manifest:
     """What is being built: what was found half built, else a beginning."""
-    found = files.manifest(NEXT)
+    found = files.sound_manifest(NEXT)
     if found is not None and found.bucket_sec == bucket_sec:
         return found
     made = Manifest(bucket_sec, applied_through, {}, dict(last_prices), built_to=0)
@@ -55,7 +53,7 @@ def step(files: BucketFiles, ledger: Ledger, building: Manifest) -> Manifest:
     # The bucket of the earliest trade may begin in the month before.
     begin = max(month_of(first - first % bucket_ms), building.built_to)
     for month in range(begin, month_of(end) + 1):
-        made = _built(past, month, bucket_ms)
+        made = month_of_ledger(past, month, bucket_ms)
         if made:
             months = {(pair, month): Month.of(columns) for pair, columns in made.items()}
             named = files.with_months(building, months, building.applied_through)
@@ -69,18 +67,8 @@ def put_in_place(files: BucketFiles, building: Manifest, expected: str | None) -
     """The built buckets are the current ones from now on. Raises Swapped if a save came between."""
     if building.built_to is not None:
         raise Unavailable("the new buckets are not whole yet")
-    old = files.manifest(CURRENT)
+    old = files.sound_manifest()
     files.write(building, expected)
     files.delete([NEXT])
     if old is not None:
         files.delete(old.paths() - building.paths())
-
-
-def _built(ledger: Ledger, month: int, bucket_ms: int) -> dict[Pair, BucketColumns]:
-    """The buckets that begin in a month, by pair, from a day of trades or less at a time."""
-    parts: dict[Pair, list[BucketColumns]] = {}
-    first, end = (ceil(month_start(each), bucket_ms) for each in (month, month + 1))
-    for from_ms, to_ms in windows(first, end, bucket_ms, ledger.about):
-        for pair, columns in fold(ledger.trades(from_ms, to_ms), bucket_ms).items():
-            parts.setdefault(pair, []).append(columns)
-    return {pair: BucketColumns.concat(found) for pair, found in parts.items()}

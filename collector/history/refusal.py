@@ -19,7 +19,19 @@ class SumOverflow(Refused):
     code = "history_overflow"
 
 
+class FilledTooMuch(Refused):
+    """More candles would be made where nothing was traded than one answer may have."""
+
+    code = "history_too_long"
+
+
 class NotApplied(RetryLater):
     """An event that an answer is to include is not in the ledger yet."""
 
     code = "history_not_applied"
+
+
+class HistoryDamaged(RetryLater):
+    """A file that an answer needs is damaged. Other networks, and sending events, go on."""
+
+    code = "history_damaged"

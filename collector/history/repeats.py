@@ -1,71 +1,78 @@
 """Which of the events that are sent repeat what is known already. Pure.
 
-An input is known by its transaction, its position and the bucket of its time, as in the ledger. An
-event is a repetition when the last event of each of its inputs had the same op: an addition after a
-deletion counts again, which is what a reorganised chain sends.
+An input is known by its transaction and its position. It repeats its last event when that had the
+same op, whatever its time and whatever effect it had: an addition after a deletion counts again,
+which is what a reorganised chain sends. So the same requests lead to the same trades, no matter
+when events are applied and how long buckets are.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from collector.history.event import Op
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from collector.history.event import Event, Op
-    from collector.history.lookup import Known
+    from collector.history.event import Event
 
-    InputKey = tuple[str, int, int]
+    Inputs = tuple["LastEvent | None", ...]
+    """What is known of a transaction, by the position of the input."""
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingEvent:
-    """An event that is in the inbox and not in the ledger yet, as far as repeats need it."""
+class LastEvent:
+    """The last event of one input."""
 
-    sequence: int
     op: Op
-    tx_hash: str
+    sequence: int
     ts: int
-    inputs: int
+    """The time of the trade that it added or deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """Fresh events in their order, how many were repetitions, and the last sequence of both."""
+    """What becomes of events that are sent."""
 
     fresh: tuple[Event, ...]
+    """Those that get a sequence, in their order, with the time of the trade of each input."""
     repeats: int
+    """How many were repetitions."""
     last: int
+    """The last sequence of the fresh ones; without any, the greatest that is repeated."""
+    known: Mapping[str, Inputs]
+    """The transactions of the fresh ones, as they are known from now on."""
 
 
-def without_repeats(
-    events: Sequence[Event],
-    bucket_ms: int,
-    waiting: Iterable[WaitingEvent],
-    known: Mapping[InputKey, Known],
-    head: int,
-) -> Sorted:
-    """The events that are to be given the sequences after `head`."""
-    latest: dict[InputKey, tuple[int, Op]] = {
-        key: (found.sequence, found.op) for key, found in known.items()
-    }
-    for each in sorted(waiting, key=lambda row: row.sequence):
-        for key in input_keys(each.tx_hash, each.ts, each.inputs, bucket_ms):
-            latest[key] = each.sequence, each.op
+def without_repeats(events: Sequence[Event], known: Mapping[str, Inputs], head: int) -> Sorted:
+    """Sorts out the events that are to be given the sequences after `head`."""
     fresh: list[Event] = []
+    changed: dict[str, Inputs] = {}
     repeated = 0
     for event in events:
-        keys = input_keys(event.tx_hash, event.ts, len(event.inputs), bucket_ms)
-        last = [latest.get(key) for key in keys]
-        if all(each is not None and each[1] is event.op for each in last):
-            repeated = max(repeated, *(each[0] for each in last if each is not None))
+        inputs = changed.get(event.tx_hash) or known.get(event.tx_hash) or ()
+        padded = [*inputs, *[None] * (len(event.inputs) - len(inputs))]
+        last = padded[: len(event.inputs)]
+        if all(each is not None and each.op is event.op for each in last):
+            repeated = max(repeated, *(each.sequence for each in last if each is not None))
             continue
-        fresh.append(event)
-        latest |= dict.fromkeys(keys, (head + len(fresh), event.op))
+        sequence = head + len(fresh) + 1
+        times = [_time(event, each) for each in last]
+        for index, ts in enumerate(times):
+            if ts is not None:
+                padded[index] = LastEvent(event.op, sequence, ts)
+        changed[event.tx_hash] = tuple(padded)
+        fresh.append(replace(event, times=tuple(times)))
     last_sequence = head + len(fresh) if fresh else repeated
-    return Sorted(tuple(fresh), len(events) - len(fresh), last_sequence)
+    return Sorted(tuple(fresh), len(events) - len(fresh), last_sequence, changed)
 
 
-def input_keys(tx_hash: str, ts: int, inputs: int, bucket_ms: int) -> list[InputKey]:
-    return [(tx_hash, index, ts // bucket_ms) for index in range(inputs)]
+def _time(event: Event, last: LastEvent | None) -> int | None:
+    """When the trade happened that this input adds or deletes; None for a repetition."""
+    if last is None:
+        return event.ts
+    if last.op is event.op:
+        return None
+    return event.ts if event.op is Op.ADD else last.ts

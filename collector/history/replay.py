@@ -8,42 +8,40 @@ import numpy as np
 import pyarrow.compute as pc
 
 from collector.history import uint256
+from collector.history.bucket_columns import BucketColumns
 from collector.history.engine import History, PendingChange
+from collector.history.fold import fold
 from collector.history.ledger import adds
+from collector.history.month import month_start
 from collector.history.segment import parse_pair, trade_columns
+from collector.history.windows import ceil, windows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pyarrow as pa
 
     from collector.clock import Clock
     from collector.history.counters import Counters
-    from collector.history.engine import Stored
     from collector.history.ledger import Ledger
     from collector.history.pair import Pair
 
 
-def caught_up(
-    stored: Stored, bucket_sec: int, applied_through: int, ledger: Ledger, pair: Pair | None = None
-) -> tuple[History, int]:
-    """The buckets that were saved, with every row that came since; of one pair, or of all.
+def follow(
+    history: History, since: int, ledger: Ledger, pair: Pair | None = None
+) -> Iterator[tuple[int, int]]:
+    """Brings buckets that are exact for the sequence `since` to the ledger's head.
 
-    Also how many rows those were.
+    One segment at each step: gives the sequence that the buckets are exact for now, and how many
+    rows that took. Of one pair, or of all.
     """
-    history = History(bucket_sec, stored)
-    return history, follow(history, applied_through, ledger, pair)
-
-
-def follow(history: History, since: int, ledger: Ledger, pair: Pair | None = None) -> int:
-    """Brings buckets that are exact for the sequence `since` to the ledger's head."""
-    rows = 0
     for last, table in ledger.since(since):
         if pair is not None:
             table = table.filter(_of_pair(table, pair))
-        rows += len(table)
         change = PendingChange()
         prepare_rows(history, change, ledger.through(last), table)
         history.commit(change)
-    return rows
+        yield last, len(table)
 
 
 def prepare_rows(
@@ -78,6 +76,16 @@ def prepare_rows(
         if counters is not None and clock is not None:
             counters.rebuilt(clock.monotonic() - started, len(dirty[ts]))
     change.last_prices |= _last_removed(rows.filter(~is_add))
+
+
+def month_of_ledger(ledger: Ledger, month: int, bucket_ms: int) -> dict[Pair, BucketColumns]:
+    """The buckets that begin in a month, by pair, made from what the ledger has."""
+    parts: dict[Pair, list[BucketColumns]] = {}
+    first, end = (ceil(month_start(each), bucket_ms) for each in (month, month + 1))
+    for from_ms, to_ms in windows(first, end, bucket_ms, ledger.about):
+        for pair, columns in fold(ledger.trades(from_ms, to_ms), bucket_ms).items():
+            parts.setdefault(pair, []).append(columns)
+    return {pair: BucketColumns.concat(found) for pair, found in parts.items()}
 
 
 def _last_removed(rows: pa.Table) -> dict[Pair, int]:

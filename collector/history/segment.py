@@ -10,7 +10,6 @@ statistics of row groups. The digest is the content's, so that a damaged segment
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collector.history import uint256
+from collector.history.layout import SUFFIX, check_digest, digest_of
 from collector.history.pair import Pair
 from collector.history.trade_columns import TradeColumns
-from collector.store.port import Corrupt
 from collector.store.signature import build_signature
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from collector.history.event import CanonicalTrade, Op
 
 WORD = pa.dictionary(pa.int32(), pa.string())
-"""A text of which there are few: an op, a side, a pair."""
+"""A text of which there are few: an op, a pair."""
 LEDGER_SCHEMA = pa.schema(
     [
         pa.field("sequence", pa.int64(), nullable=False),
@@ -40,7 +39,6 @@ LEDGER_SCHEMA = pa.schema(
         pa.field("tx_hash", pa.string(), nullable=False),
         pa.field("ts", pa.int64(), nullable=False),
         pa.field("pair", WORD, nullable=False),
-        pa.field("side", WORD, nullable=False),
         pa.field("price", uint256.WIDE, nullable=False),
         pa.field("base", uint256.WIDE, nullable=False),
         pa.field("quote", uint256.WIDE, nullable=False),
@@ -48,11 +46,10 @@ LEDGER_SCHEMA = pa.schema(
 )
 """One row an input and op. A deletion's row repeats the trade it deletes, with its time, so that a
 window of time holds both or neither."""
-WORDS = ["op", "pair", "side"]
+WORDS = ["op", "pair"]
 ROWS_PER_GROUP = 8_192
 
 _NAME = re.compile(r"([0-9]{1,20})-([0-9]{1,20})-([0-9]{1,16})-([0-9]{1,16})-([0-9]{1,12})-(\w+)")
-_SUFFIX = ".parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ class LedgerSegment:
 
 def parse_segment(folder: str, name: str) -> LedgerSegment | None:
     """None for a file that is not a segment, whatever it is doing there."""
-    match = _NAME.fullmatch(name.removesuffix(_SUFFIX)) if name.endswith(_SUFFIX) else None
+    match = _NAME.fullmatch(name.removesuffix(SUFFIX)) if name.endswith(SUFFIX) else None
     if match is None:
         return None
     first, last, from_ms, to_ms, rows = (int(match[at]) for at in range(1, 6))
@@ -95,15 +92,14 @@ def encode(folder: str, first: int, last: int, table: pa.Table) -> tuple[LedgerS
     )
     data = sink.getvalue().to_pybytes()
     from_ms, to_ms = (table["ts"][0].as_py(), table["ts"][-1].as_py() + 1) if len(table) else (0, 0)
-    name = f"{first:020}-{last:020}-{from_ms}-{to_ms}-{len(table)}-{_digest(data)}{_SUFFIX}"
+    name = f"{first:020}-{last:020}-{from_ms}-{to_ms}-{len(table)}-{digest_of(data)}{SUFFIX}"
     path = f"{folder}/{name}"
     return LedgerSegment(path, first, last, from_ms, to_ms, len(table), first - 1), data
 
 
 def decode(path: str, data: bytes) -> pa.Table:
     """All rows of a segment. Raises Corrupt when the bytes are not those that were named."""
-    if not path.endswith(f"-{_digest(data)}{_SUFFIX}"):
-        raise Corrupt(path, "its digest is another")
+    check_digest(path, digest_of(data))
     return pq.read_table(pa.BufferReader(data), read_dictionary=WORDS).cast(LEDGER_SCHEMA)
 
 
@@ -126,7 +122,6 @@ def ledger_rows(rows: Sequence[tuple[int, int, Op, str, CanonicalTrade]]) -> pa.
         pa.array([row[3] for row in rows], pa.string()),
         pa.array([trade.ts for trade in trades], pa.int64()),
         pa.array([str(trade.pair) for trade in trades], pa.string()).dictionary_encode(),
-        pa.array([trade.side.value for trade in trades], pa.string()).dictionary_encode(),
         *(
             uint256.to_arrow(uint256.from_ints([getattr(trade, name) for trade in trades]))
             for name in ("price", "base", "quote")
@@ -153,7 +148,3 @@ def trade_columns(table: pa.Table) -> TradeColumns:
 @functools.lru_cache(maxsize=65_536)
 def parse_pair(text: str) -> Pair:
     return Pair.parse(text)
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:12]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from collector.history.layout import check_digest, shortened
 from collector.history.segment import LEDGER_SCHEMA, WORDS, decode
 from collector.store.port import Corrupt
 
@@ -31,6 +32,8 @@ class SegmentShelf:
         self._tables: OrderedDict[str, pa.Table] = OrderedDict()
         self._bytes = 0
         self._footers: OrderedDict[str, pq.FileMetaData] = OrderedDict()
+        self._sound: set[str] = set()
+        """Large segments whose digest was compared."""
 
     def whole(self, segment: LedgerSegment) -> pa.Table:
         """All rows. Raises Vanished when it was merged, Corrupt when it is damaged."""
@@ -72,6 +75,7 @@ class SegmentShelf:
         footer = self._footers.get(segment.path)
         if footer is not None and not _holding(footer, column, first, end):
             return LEDGER_SCHEMA.empty_table()
+        self._check(segment)
         try:
             with self.storage.open(segment.path) as source:
                 file = pq.ParquetFile(
@@ -86,6 +90,12 @@ class SegmentShelf:
                 return table.cast(LEDGER_SCHEMA)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise Corrupt(segment.path, error) from error
+
+    def _check(self, segment: LedgerSegment) -> None:
+        """Reads the whole file once in a process: page checksums do not cover the footer."""
+        if segment.path not in self._sound:
+            check_digest(segment.path, shortened(self.storage.sha256(segment.path)))
+            self._sound.add(segment.path)
 
     def _kept(self, segment: LedgerSegment, footer: pq.FileMetaData) -> pq.FileMetaData:
         self._footers[segment.path] = footer

@@ -9,43 +9,42 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from collector.clock import SystemClock
 from collector.errors import DataInvalid
-from collector.history.batches import batches, check_order, slices
+from collector.history.batches import batches, check_order
 from collector.history.bucket_files import BucketFiles, Manifest, SavedBuckets
 from collector.history.counters import Counters
-from collector.history.engine import PendingChange
+from collector.history.engine import History, PendingChange
 from collector.history.event import Op
 from collector.history.judging import Candidate, Judge, candidates
 from collector.history.layout import buckets_folder, ledger_folder
-from collector.history.ledger import adds
 from collector.history.ledger_files import LedgerFiles
-from collector.history.lookup import standing_trades, trades_of
+from collector.history.lookup import standing_trades
 from collector.history.policy import CrossNet, CrossNetWarnings, Outcome
 from collector.history.rebucketing import begun, put_in_place, step, wanted
-from collector.history.refusal import Refused, SumOverflow
-from collector.history.replay import caught_up, prepare_rows
-from collector.history.segment import LEDGER_SCHEMA, ledger_rows, parse_pair
+from collector.history.refusal import SumOverflow
+from collector.history.replay import follow, prepare_rows
+from collector.history.segment import LEDGER_SCHEMA, ledger_rows
 from collector.store.port import Swapped, Vanished
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import pyarrow as pa
+
     from collector.clock import Clock
-    from collector.history.engine import History
     from collector.history.event import Event
     from collector.history.ledger import Ledger
     from collector.history.pair import Pair
     from collector.store.port import Storage
 
+SAVE_EVERY_SECONDS = 3_600.0
+"""A save writes every month that has changed, whole."""
 LONGEST_TAIL = 131_072
 """Rows after the last save at which buckets are saved again: what a reader has to catch up with."""
 
@@ -92,10 +91,16 @@ class HistoryWriter:
         self._clock = clock or SystemClock()
         self._warnings = CrossNetWarnings(network, self._clock)
         self._state: _State | None = None
+        self._next_save = -math.inf
+
+    @property
+    def ledger(self) -> Ledger:
+        """Everything that was applied."""
+        return self._opened().ledger
 
     @property
     def applied_through(self) -> int:
-        return self._opened().ledger.head
+        return self.ledger.head
 
     @property
     def history(self) -> History:
@@ -114,29 +119,22 @@ class HistoryWriter:
                 applied += self._apply(batch)
         return applied
 
-    def apply_rows(self, rows: pa.Table, last: int) -> Counter[Outcome]:
-        """Applies additions that come by the column (LEDGER_SCHEMA), up to the sequence `last`.
-
-        The same as `apply`, and much faster as long as nothing is a duplicate.
-        """
-        sequences = rows["sequence"].to_numpy()
-        if (np.diff(sequences) < 0).any() or (len(rows) and not 0 < sequences[-1] <= last):
-            raise Refused(f"rows ascend by their sequence, to {last} at most")
-        if not adds(rows).all():
-            raise Refused("deletions are judged one event at a time")
-        if any(parse_pair(text).is_cross_net for text in rows["pair"].unique().to_pylist()):
-            raise Refused("trades between nets are judged one event at a time")
-        applied: Counter[Outcome] = Counter()
-        with self._reopened_on_error():
-            head = self._opened().ledger.head
-            for part, end in slices(rows.filter(sequences > head), last):
-                applied += self._apply_rows(self._opened(), part, end)
-        return applied
-
     def save(self) -> None:
         """Saves the buckets, so that a starting process or a reader has less to catch up with."""
         with self._reopened_on_error():
-            self._save(self._opened())
+            state = self._opened()
+            self._save(state, state.ledger.head)
+
+    def save_seldom(self) -> None:
+        """Saves the buckets if anything came since, and this writer has not saved for an hour.
+
+        A writer that was just made saves what it had to catch up with, so that nobody else has to.
+        """
+        with self._reopened_on_error():
+            state = self._opened()
+            is_early = self._clock.monotonic() < self._next_save
+            if not is_early and (state.tail or state.history.changed()):
+                self._save(state, state.ledger.head)
 
     def rebucket(self) -> bool:
         """One step towards buckets of `bucket_sec`; whether more are to be done.
@@ -173,7 +171,7 @@ class HistoryWriter:
         Before anything is swept: what an earlier writer was about to save is refused from now on.
         """
         stamp = self.buckets.stamp()
-        manifest = self.buckets.manifest() or Manifest(self.bucket_sec, fence=-1)
+        manifest = self.buckets.sound_manifest() or Manifest(self.bucket_sec, fence=-1)
         if manifest.fence > self.fence:
             raise Overtaken(f"{self.buckets.folder}: fence {manifest.fence} is after {self.fence}")
         if manifest.fence < self.fence:
@@ -193,9 +191,14 @@ class HistoryWriter:
             self.ledger_files.sweep(ledger)
             following = wanted(self.buckets, manifest, self.bucket_sec)
             self.buckets.sweep([manifest, *([following] if following else [])])
-            stored = SavedBuckets(self.buckets, manifest)
-            history, tail = caught_up(stored, manifest.bucket_sec, manifest.applied_through, ledger)
-            self._state = _State(manifest, stamp, ledger, history, tail)
+            stored = SavedBuckets(self.buckets, manifest, ledger)
+            history = History(manifest.bucket_sec, stored)
+            state = _State(manifest, stamp, ledger, history, 0)
+            for last, rows in follow(history, manifest.applied_through, ledger):
+                state.tail += rows
+                if state.tail >= LONGEST_TAIL:
+                    self._save(state, last)
+            self._state = state
         return self._state
 
     @contextlib.contextmanager
@@ -229,7 +232,8 @@ class HistoryWriter:
         outcomes: Counter[Outcome],
     ) -> Counter[Outcome]:
         bucket_ms = state.history.bucket_ms
-        standing = standing_trades(state.ledger, bucket_ms, given)
+        deletions = [each for each in given if each.op is Op.DELETE]
+        standing = standing_trades(state.ledger, bucket_ms, deletions)
         judge = Judge(bucket_ms, standing, functools.partial(_sums, state.history))
         judge.judge(given)
         outcomes += judge.outcomes
@@ -241,24 +245,6 @@ class HistoryWriter:
         self._accept(state, rows, last, change)
         self.counters.count(outcomes)
         return outcomes
-
-    def _apply_rows(self, state: _State, rows: pa.Table, last: int) -> Counter[Outcome]:
-        if last <= state.ledger.head:
-            return Counter()
-        named = pa.Table.from_arrays([rows["tx_hash"], rows["input"]], ["tx_hash", "input"])
-        distinct = pc.count_distinct(rows["tx_hash"]).as_py() == len(rows) or (
-            named.group_by(["tx_hash", "input"]).aggregate([]).num_rows == len(rows)
-        )
-        given = trades_of(rows, Outcome.ADDED)
-        if distinct and not standing_trades(state.ledger, state.history.bucket_ms, rows):
-            change = PendingChange()
-            with contextlib.suppress(SumOverflow):
-                prepare_rows(state.history, change, state.ledger, rows)
-                self._accept(state, rows, last, change)
-                outcomes = Counter({Outcome.ADDED: len(rows)})
-                self.counters.count(outcomes)
-                return outcomes
-        return self._judged(state, list(given), last, Counter())
 
     def _accept(
         self, state: _State, rows: pa.Table, last: int, change: PendingChange | None
@@ -272,20 +258,21 @@ class HistoryWriter:
         state.history.commit(change)
         state.tail += len(rows)
         if state.tail >= LONGEST_TAIL:
-            self._save(state)
+            self._save(state, state.ledger.head)
         state.ledger = self.ledger_files.merged(state.ledger)
 
-    def _save(self, state: _State) -> None:
+    def _save(self, state: _State, through: int) -> None:
         months = state.history.changed()
+        self._next_save = self._clock.monotonic() + SAVE_EVERY_SECONDS
         old = state.manifest
         made = replace(
-            self.buckets.with_months(old, months, state.ledger.head),
-            applied_through=state.ledger.head,
+            self.buckets.with_months(old, months, through),
+            applied_through=through,
             last_prices=state.history.last_prices(),
         )
         self.buckets.write(made, state.stamp)
         state.manifest, state.stamp, state.tail = made, self.buckets.stamp(), 0
-        state.history.saved(SavedBuckets(self.buckets, made))
+        state.history.saved(SavedBuckets(self.buckets, made, state.ledger))
         self.buckets.delete(old.paths() - made.paths())
 
 

@@ -83,6 +83,7 @@ class Database:
         self.connectors = Collection(self, "connectors")
         self.history_inbox = Collection(self, "history_inbox")
         self.history_networks = Collection(self, "history_networks")
+        self.history_transactions = Collection(self, "history_transactions")
         self.jobs = Collection(self, "jobs")
         self.job_runs = Collection(self, "job_runs")
         self.live = Collection(self, "live")

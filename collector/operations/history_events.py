@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from collector import logs
+from collector.durations import DAY_MS
 from collector.errors import InvalidInput
 from collector.history.inbox import EventInbox
-from collector.history.known_trades import LedgerLookup
+from collector.history.layout import ledger_folder
+from collector.history.ledger_files import LedgerFiles
+from collector.history.sources import BadEvent
 from collector.jobs import types
 from collector.jobs.job import JobSpec
 from collector.jobs.network import place_of
@@ -16,6 +20,9 @@ from collector.jobs.run_now import run_soon
 from collector.market.near import near
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collector.history.event import Event
     from collector.history.inbox import Receipt
     from collector.history.sources import EventSource
     from collector.history.terms import HistoryTerms
@@ -42,16 +49,17 @@ class EventIntake:
     def __init__(self, database: Database, store: Store, terms: HistoryTerms) -> None:
         self._database = database
         self._terms = terms
-        self._lookups = {
-            network: LedgerLookup(store.storage, network, bucket_sec=terms.bucket_sec)
+        self._ledgers = {
+            network: LedgerFiles(store.storage, ledger_folder(network))
             for network in terms.networks
         }
 
     async def take(self, network: str, source: EventSource) -> Receipt:
         """Gives the source's events their sequences. They are durable when it returns."""
-        lookup = self._lookups[check_network(network, self._terms)]
-        events = source.events()
-        receipt = await EventInbox(self._database, network).put(events, lookup.known)
+        ledger = self._ledgers[check_network(network, self._terms)]
+        events = await asyncio.to_thread(source.events)
+        await self._check_times(events)
+        receipt = await EventInbox(self._database, network).put(events, ledger.view)
         if receipt.accepted:
             job = apply_job(network)
             if not await run_soon(self._database, {"unique_key": job.unique_key}):
@@ -64,6 +72,14 @@ class EventIntake:
             duplicates=receipt.duplicates,
         )
         return receipt
+
+    async def _check_times(self, events: Sequence[Event]) -> None:
+        """Refuses times far ahead of the server's clock: nobody would ever read such a trade."""
+        latest_ms = await self._database.now_ms() + DAY_MS
+        for at, event in enumerate(events):
+            if event.ts > latest_ms:
+                reason = f"ts {event.ts} is more than a day ahead of the server's clock"
+                raise BadEvent(at, f"{event.tx_hash}: {reason}, in epoch milliseconds")
 
 
 def apply_job(network: str) -> JobSpec:

@@ -10,12 +10,13 @@ from collector.errors import InvalidInput
 from collector.history.inbox import EventInbox
 from collector.history.pair import Asset, Pair
 from collector.history.reader import HistoryReader
-from collector.history.refusal import NotApplied, Refused
+from collector.history.refusal import HistoryDamaged, NotApplied, Refused
 from collector.operations.history_events import check_network
 
 if TYPE_CHECKING:
     from collector.history.terms import HistoryTerms
     from collector.mongo.client import Database
+    from collector.store.port import Corrupt
     from collector.store.store import Store
 
 MOST_READERS = 64
@@ -57,12 +58,25 @@ class HistoryReads:
         if key not in self._readers:
             pair = key[1]
             self._readers[key] = HistoryReader(
-                network, pair.base, pair.quote, self._store.storage, cache=self._terms.cache
+                network,
+                pair.base,
+                pair.quote,
+                self._store.storage,
+                cache=self._terms.cache,
+                bucket_sec=self._terms.bucket_sec,
             )
             while len(self._readers) > MOST_READERS:
                 self._readers.popitem(last=False)
         self._readers.move_to_end(key)
         return self._readers[key]
+
+    async def damaged(self, network: str, error: Corrupt) -> HistoryDamaged:
+        """Records what a reader met; the error for whoever asked."""
+        await EventInbox(self._database, network).report_damage(error.path, error.why)
+        return HistoryDamaged(
+            f"{network}: a file of its history is damaged; `collector repair` sets it aside and"
+            " names the events that are lost"
+        )
 
     async def reach(self, network: str, sequence: int) -> None:
         """Returns when every event up to `sequence` is in the ledger. Raises NotApplied.

@@ -7,16 +7,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from collector.errors import NotFound
+from collector.history.inbox import EventInbox
+from collector.history.layout import stored_networks
+from collector.history.repair import repair_network
 from collector.jobs import types
 from collector.jobs.claims import claimed, lost
 from collector.jobs.cursor import Cursor
+from collector.jobs.network import place_of
 from collector.jobs.queue import JobQueue
 from collector.market.timeframe import Timeframe
 from collector.markets.book import MarketBook
 from collector.operations import connected_jobs, connectors
 from collector.operations.connectors import check_exchange
 from collector.operations.opened_database import opened_database
-from collector.operations.tickers import stored_symbols
+from collector.operations.tickers import stored_symbols, wants_all
 from collector.store.copies import Copies
 from collector.store.port import Corrupt
 from collector.store.repair import Damage, repair, repair_groups
@@ -25,6 +30,7 @@ from collector.store.store import Store
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from collector.history.repair import LostEvents
     from collector.jobs.job import JobSpec
     from collector.market.interval import Interval
     from collector.market.series import Series
@@ -54,6 +60,8 @@ class Repaired:
     unlisted: Sequence[str]
     """Symbols of which something is lost and which the exchange no longer has."""
     dry_run: bool
+    lost_events: Sequence[LostEvents]
+    """Events of networks that are lost, and may be sent again."""
 
 
 async def repaired(
@@ -65,13 +73,46 @@ async def repaired(
     longer = tuple(Timeframe.parse(name) for name in settings.resample.tfs)
     store = Store(settings.data_root, copies=Copies(longer, settings.storage.tail_days))
     async with opened_database(where, "datalayer repair") as database:
-        symbols = await _symbols(database, store, exchange_id, names)
+        networks = await asyncio.to_thread(stored_networks, store.storage)
+        try:
+            symbols = await _symbols(database, store, exchange_id, names)
+        except NotFound:
+            if exchange is not None or not networks or not wants_all(names):
+                raise
+            symbols = []  # Trade history alone.
         damages = await asyncio.to_thread(_files, store, exchange_id, symbols, dry_run)
         specs, unlisted = await _lost(database, store, exchange_id, symbols, damages)
         if specs and not dry_run:
             await _fetch(database, settings, exchange_id, specs)
+        of_networks, events = await _networks(database, store, networks, dry_run=dry_run)
     fetching = [_fetching(spec) for spec in specs]
-    return Repaired(exchange_id, symbols, damages, fetching, unlisted, dry_run)
+    damages += of_networks
+    return Repaired(exchange_id, symbols, damages, fetching, unlisted, dry_run, events)
+
+
+async def _networks(
+    database: Database, store: Store, networks: Sequence[str], *, dry_run: bool
+) -> tuple[list[Damage], list[LostEvents]]:
+    """Repairs the files of every network; lost events may be sent again."""
+    damaged: list[Damage] = []
+    lost: list[LostEvents] = []
+    for network in networks:
+        found, events = await asyncio.to_thread(
+            repair_network, store.storage, network, dry_run=dry_run
+        )
+        damaged += found
+        lost += events
+        if dry_run:
+            continue
+        inbox = EventInbox(database, network)
+        for each in events:
+            await inbox.forget(each.first, each.last)
+        await inbox.clear_damage()
+        if found or events:
+            queue = JobQueue(database)
+            for job in await queue.find({"exchange_id": place_of(network)}):
+                await queue.run(job.id)
+    return damaged, lost
 
 
 def _fetching(spec: JobSpec) -> Fetching:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from collector.connectors.registry import ConnectorRegistry
 from collector.errors import DatabaseRefused, DatabaseUnavailable
+from collector.history.inbox import damaged_networks
 from collector.jobs.counting import JobCounting
 from collector.jobs.failing import failing_jobs
 from collector.jobs.lag import count_behind, reached
@@ -70,6 +71,7 @@ async def trouble_facts(database: Database, *, count_now: bool = False) -> Troub
         await _overdue(database, next_due, now_ms),
         await _stale(database, now_ms),
         next_due,
+        await damaged_networks(database),
     )
 
 

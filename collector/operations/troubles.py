@@ -16,15 +16,16 @@ from collector.connectors.circuit.state import CircuitState
 from collector.durations import HOUR_MS, MINUTE_MS
 from collector.errors import ExchangeUnavailable, KeyRefused
 from collector.jobs.failing import IN_A_ROW
-from collector.jobs.network import network_of
+from collector.jobs.network import network_of, place_of
 from collector.market.timeframe import Timeframe
 from collector.reports.clock_drift import Drift
-from collector.store.port import Unavailable
+from collector.store.port import Corrupt, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from collector.connectors.connector import Connector
+    from collector.history.inbox import NetworkDamage
     from collector.jobs.failing import FailingJobs
 
 OVERDUE_MS = 5 * MINUTE_MS
@@ -40,6 +41,7 @@ class TroubleKind(StrEnum):
     MONGODB = "mongodb"
     NO_WORKER = "no_worker"
     DISK = "disk"
+    DAMAGED = "damaged"
     KEY_REFUSED = "key_refused"
     UNREACHABLE = "unreachable"
     BLOCKED = "blocked"
@@ -100,11 +102,13 @@ class TroubleFacts:
     stale: Sequence[LateJobs] = ()
     next_due: Mapping[str, int] = field(default_factory=dict)
     """Per exchange, when its next job is or was due."""
+    damaged: Sequence[NetworkDamage] = ()
+    """Networks of trade history with a damaged file."""
 
 
 def troubles(facts: TroubleFacts) -> list[Trouble]:
     """What is wrong, the most urgent first."""
-    found = [*_no_worker(facts), *_disk(facts)]
+    found = [*_no_worker(facts), *_disk(facts), *_damaged(facts)]
     for connector in facts.connectors:
         found += _of_exchange(connector, facts)
     explained = {each.exchange_id for each in found if each.kind in EXPLAINING}
@@ -174,6 +178,17 @@ def _free(worker: Mapping[str, Any]) -> str:
     return f"{worker['disk']['free_bytes'] / 2**20:,.0f} MiB"
 
 
+def _damaged(facts: TroubleFacts) -> Iterator[Trouble]:
+    for each in facts.damaged:
+        yield Trouble(
+            TroubleKind.DAMAGED,
+            f"{each.path} is damaged: {each.why}",
+            "collector repair",
+            place_of(each.network),
+            each.since_ms,
+        )
+
+
 def _of_exchange(connector: Connector, facts: TroubleFacts) -> Iterator[Trouble]:
     """Troubles of the connector of an exchange that has work to do and is not paused."""
     exchange_id, jobs = connector.exchange_id, facts.active.get(connector.exchange_id, 0)
@@ -229,7 +244,10 @@ def _drift(connector: Connector, jobs: int, now_ms: int) -> Iterator[Trouble]:
 
 
 def _failing(facts: TroubleFacts, explained: set[str | None]) -> Iterator[Trouble]:
+    damaged = {place_of(each.network) for each in facts.damaged}
     for each in facts.failing:
+        if each.code == Corrupt.code and each.exchange_id in damaged:
+            continue
         unreachable = each.code == ExchangeUnavailable.code and each.exchange_id in explained
         if each.code == Unavailable.code or (unreachable and not each.gave_up):
             continue

@@ -1,4 +1,4 @@
-"""The inbox of trade history: events in order, found by sequence and by transaction."""
+"""The inbox of trade history: events in order, and the last event of every transaction."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 _EXISTS = 48
 INDEXES = [
     IndexModel([("network", ASCENDING), ("sequence", ASCENDING)], name="in_order", unique=True),
-    IndexModel([("network", ASCENDING), ("tx_hash", ASCENDING)], name="of_transaction"),
 ]
 
 
 async def apply(database: Database) -> None:
-    """A transaction writes to two collections, and makes neither."""
+    """A transaction writes to three collections, and makes none."""
     await database.raw["history_inbox"].create_indexes(INDEXES)
-    try:
-        # Without a look before: it may be made between the two.
-        await database.raw.create_collection("history_networks", check_exists=False)
-    except OperationFailure as error:
-        if error.code != _EXISTS:
-            raise
+    for name in ("history_networks", "history_transactions"):
+        try:
+            # Without a look before: it may be made between the two.
+            await database.raw.create_collection(name, check_exists=False)
+        except OperationFailure as error:
+            if error.code != _EXISTS:
+                raise

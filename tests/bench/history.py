@@ -13,21 +13,23 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from collector.history.engine import History
-from collector.history.event import Event, Input, Op
-from collector.history.lookup import trades_of
+from collector.history.engine import History, PendingChange
+from collector.history.event import CanonicalTrade, Event, Input, Op
 from collector.history.segment import trade_columns
+from collector.history.uint256 import SCALE
 from collector.history.writer import HistoryWriter
 from collector.store.disk import LocalDisk
 from tests.bench.harness import Bench, Figure, in_turn, ratio
-from tests.bench.history_load import NETWORK, PAIRS, STEP_MS, T0, fill, generated
+from tests.bench.history_load import BATCH, NETWORK, PAIRS, STEP_MS, T0, fill, generated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-BULK, SINGLE = "append_trades", "append_trade"
-FASTER = 20
+    from collector.history.trade_columns import TradeColumns
+
+MOST_US = 1_000
 FLAT = 1.25
+BATCHES = {"long": 40, "short": 4}
 MOST_MB = 500
 LOCKED = 3
 TAIL = 50_000
@@ -36,7 +38,7 @@ TAIL = 50_000
 
 async def run(bench: Bench) -> list[Figure]:
     trades = bench.pick(10_000_000, 2_000_000)
-    figures = await _appends(bench)
+    figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="collector-history-") as folder:
         long, short = Path(folder, "long"), Path(folder, "short")
         figures += await _memory(bench, long, trades)
@@ -44,55 +46,73 @@ async def run(bench: Bench) -> list[Figure]:
         figures += await _restarts(bench, long, short, trades)
         figures += await _rebuilds(bench, long, short, Path(folder, "dense"))
     # Last: the peak of a process begins with that of the one that started it.
-    return figures + await _locks(bench)
+    return [*figures, *await _appends(bench), *await _locks(bench)]
+
+
+def _append(history: History, trades: TradeColumns) -> None:
+    change = PendingChange()
+    history.prepare(change, trades)
+    history.commit(change)
+
+
+def _histories() -> dict[str, History]:
+    """One, and another with a tenth of its buckets."""
+    made = {}
+    for name, batches in BATCHES.items():
+        made[name] = History(60)
+        for number in range(batches):
+            _append(made[name], trade_columns(generated(number * BATCH + 1, BATCH)))
+    return made
 
 
 async def _appends(bench: Bench) -> list[Figure]:
-    """The same trades in memory, by the column and one at a time: a dozen a bucket."""
-    rows = generated(1, 65_536, per_step=5)
-    columns = trade_columns(rows)
-    trades = [each.trade for each in trades_of(rows) if each.trade is not None]
+    """A batch of a dozen trades a bucket, and single trades in histories of two lengths."""
+    columns = trade_columns(generated(1, BATCH, per_step=5))
+    histories = _histories()
 
     async def bulk() -> float:
-        history, started = History(60), time.perf_counter()
-        history.append_trades(columns)
-        return len(trades) / (time.perf_counter() - started)
+        started = time.perf_counter()
+        _append(History(60), columns)
+        return (time.perf_counter() - started) / len(columns)
 
-    async def single() -> float:
-        history, started = History(60), time.perf_counter()
+    async def single(name: str) -> float:
+        late = T0 + BATCHES[name] * BATCH * STEP_MS
+        trades = [CanonicalTrade(PAIRS[0], late + n, SCALE, 10, 10) for n in range(1_000)]
+        started = time.perf_counter()
         for trade in trades:
-            history.append_trade(trade)
-        return len(trades) / (time.perf_counter() - started)
+            histories[name].append_trade(trade)
+        return (time.perf_counter() - started) / len(trades)
 
     samples = await in_turn(
-        {BULK: bulk, SINGLE: single},
+        {"a batch": bulk, **{name: partial(single, name) for name in histories}},
         rounds=bench.pick(9, 5),
-        settled=lambda samples: ratio(samples, BULK, SINGLE) >= FASTER,
+        settled=lambda samples: ratio(samples, "long", "short") <= FLAT,
     )
     bench.show(
-        f"trades a second, {len(trades):,} of {len(PAIRS)} pairs",
+        f"one trade of {len(columns):,} in a batch, and one alone in two histories, us",
         ["", "median"],
-        [[name, median(values)] for name, values in samples.items()],
+        [[name, 1e6 * median(values)] for name, values in samples.items()],
     )
-    return [Figure(f"history.{BULK} / {SINGLE}", ratio(samples, BULK, SINGLE), at_least=FASTER)]
+    return [
+        Figure("history.append_trade", 1e6 * median(samples["long"]), " us", at_most=MOST_US),
+        Figure(
+            "history.append_trade, ten times the buckets",
+            ratio(samples, "long", "short"),
+            at_most=2,
+        ),
+    ]
 
 
 async def _locks(bench: Bench) -> list[Figure]:
     """How long a batch keeps readers out, in a history and in one with ten times the buckets."""
-    histories = {}
-    for name, batches in (("long", 40), ("short", 4)):
-        histories[name] = History(60)
-        for number in range(batches):
-            made = generated(number * 65_536 + 1, 65_536)
-            histories[name].append_trades(trade_columns(made))
-    late = {"long": 40 * 65_536, "short": 4 * 65_536}
+    histories, late = _histories(), {name: count * BATCH for name, count in BATCHES.items()}
 
     async def held(name: str) -> float:
         history = histories[name]
         late[name] += 1_000
         timed = _TimedLock()
         history._lock = timed  # type: ignore[assignment]
-        history.append_trades(trade_columns(generated(late[name], 1_000)))
+        _append(history, trade_columns(generated(late[name], 1_000)))
         return timed.longest
 
     samples = await in_turn(

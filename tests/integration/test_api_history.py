@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from collector.durations import HOUR_MS
 from collector.history.inbox import EventInbox
 from collector.history.reader import HistoryReader
 from collector.history.terms import HistoryTerms
@@ -99,7 +102,8 @@ async def test_what_was_sent_is_read_as_soon_as_its_sequence_is_waited_for(
 async def test_pairs_are_listed_as_soon_as_they_are_traded(
     client: Client, worker: AbstractAsyncContextManager[Worker]
 ) -> None:
-    assert (await client.get(f"{URL}/pairs")).body == {"items": [], "next_cursor": None}
+    nothing = {"items": [], "unreadable": [], "next_cursor": None}
+    assert (await client.get(f"{URL}/pairs")).body == nothing
     other = added("0x9", 1, sale(3, pair=OTHER))
     async with worker:
         sent = await client.post(SENT, body(FIRST, other))
@@ -161,6 +165,19 @@ async def test_candles_as_floats_come_in_the_columns_of_every_other_candle(
     assert table["gap_reason"].to_pylist() == [None, "no_trade", None]
 
 
+async def test_filling_candles_over_centuries_is_refused(
+    client: Client, worker: AbstractAsyncContextManager[Worker]
+) -> None:
+    async with worker:
+        await client.post(SENT, body(FIRST))
+        answer = await ask(client, "candles", after=1, fill="true", to="2286-01-01")
+    assert (answer.status, answer.code) == (422, "history_too_long")
+    assert answer.body["errors"][0]["field"] == "fill"
+    assert "at most 1,000,000 are filled" in answer.body["detail"]
+    page = await ask(client, "market-rate", mode="ohlcv", fill="true", to="2286-01-01", limit=3)
+    assert len(page.body["items"]) == 3
+
+
 async def test_a_deletion_is_read_as_if_the_trade_had_never_been(
     client: Client, worker: AbstractAsyncContextManager[Worker]
 ) -> None:
@@ -198,7 +215,9 @@ BAD: dict[str, Any] = {
     "no such op": changed(op="x"),
     "a hash with a space": changed(tx_hash="0x 1"),
     "a time before 1970": changed(ts=-1),
-    "a time in microseconds": changed(ts=1_735_689_600_000_000_000),
+    "a time in microseconds": changed(ts=1_735_689_600_000_000),
+    "a time in nanoseconds": changed(ts=1_735_689_600_000_000_000),
+    "a time of the next century": changed(ts=4_102_444_800_000),
     "no inputs": changed(inputs=[]),
     "a negative price": with_input(price="-5"),
     "a price of zero": with_input(price="0"),
@@ -334,6 +353,56 @@ async def test_the_job_of_a_network_is_shown_without_an_exchange(
     for verb, status in (("pause", "paused"), ("resume", "active"), ("run", "active")):
         answer = await client.post(f"/api/v1/jobs/{job['id']}/{verb}")
         assert (answer.status, answer.body["status"]) == (200, status), "without a connector"
+
+
+async def test_a_time_is_at_most_a_day_ahead_of_the_servers_clock(
+    client: Client, database: Database
+) -> None:
+    now = await database.now_ms()
+    assert (await client.post(SENT, changed(ts=now + 23 * HOUR_MS))).status == 202
+    late = await client.post(SENT, changed(ts=now + 25 * HOUR_MS, tx_hash="0x2"))
+    assert late.status == 422
+    assert "more than a day ahead of the server's clock" in late.body["detail"]
+
+
+async def test_a_body_has_room_for_all_the_events_and_inputs_that_are_promised(
+    client: Client, database: Database
+) -> None:
+    longest = str((1 << 256) - 1)
+    one = replace(sale(5), sell=replace(GOLD, token="G" * 128), payout=(1 << 256) - 1)
+    given = {**one.document(), "price": "1", "value": longest}
+    inputs = [given] * 64
+    events = [{"op": "a", "tx_hash": f"{n:0200}", "ts": T0, "inputs": inputs} for n in range(500)]
+    body = json.dumps({"events": events}).encode()
+    assert len(body) > 12 * 1024 * 1024
+    headers = {"Content-Type": "application/json"}
+    for accepted, duplicates in ((500, 0), (0, 500)):
+        answer = await client.post(SENT, data=io.BytesIO(body), headers=headers)
+        expected = {"sequence": 500, "accepted": accepted, "duplicates": duplicates}
+        assert (answer.status, answer.body) == (202, expected)
+
+
+@pytest.mark.parametrize("path", [SENT, "/api/v1/jobs"])
+async def test_a_body_that_is_too_large_gets_its_answer_after_it_was_sent(
+    client: Client, path: str
+) -> None:
+    """Also where a client sends everything before it reads, and wants the connection closed."""
+    size = 40 * 1024 * 1024
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {size}\r\n\r\n"
+    url = client.session._base_url
+    assert url is not None
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    try:
+        writer.write(head.encode())
+        for _ in range(size // 65_536):
+            writer.write(b" " * 65_536)
+            await writer.drain()
+        answer = await reader.read()
+    finally:
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"body_too_large" in answer
 
 
 async def test_listeners_hear_how_far_a_network_is(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tests.support.redis_server import RedisServer
 
 AREAS = {
-    *("settings", "mongodb", "clock", "workers", "exchanges", "disk", "store"),
+    *("settings", "mongodb", "clock", "workers", "exchanges", "disk", "store", "history"),
     *("api keys", "exchange keys", "fxcm", "redis", "versions"),
 }
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector import metrics
+from collector.history.bucket_files import BucketFiles
 from collector.history.inbox import EventInbox, NetworkState
+from collector.history.layout import buckets_folder
 from collector.history.policy import CrossNet
 from collector.history.reader import HistoryReader
 from collector.history.sources import PostedEvents
@@ -97,6 +99,16 @@ async def test_a_worker_applies_what_is_sent_and_the_job_says_how_far(network: N
     assert network.reader.volume()["applied_through"] == 2
     assert await network.database.history_inbox.count_documents({}) == 0
     assert await network.database.connectors.count_documents({}) == 0, "a network needs none"
+
+
+async def test_buckets_are_saved_when_a_job_has_nothing_more_to_do(network: Network) -> None:
+    async with network.worker():
+        await network.send(FIRST, SECOND)
+        await network.applied(2)
+        await network.at_rest()
+    saved = BucketFiles(LocalDisk(network.root), buckets_folder(NET)).manifest()
+    assert saved is not None
+    assert saved.applied_through == 2
 
 
 async def test_events_that_came_before_any_worker_are_applied_when_one_starts(

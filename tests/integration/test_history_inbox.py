@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from pymongo.errors import BulkWriteError
 
 from collector.errors import DataInvalid
+from collector.history import inbox as inboxes
 from collector.history.inbox import EventInbox, NetworkState, Receipt, network_states
-from collector.history.known_trades import LedgerLookup
+from collector.history.layout import ledger_folder
+from collector.history.ledger_files import LedgerFiles
 from collector.history.writer import HistoryWriter
 from collector.mongo.client import Database
 from collector.store.disk import LocalDisk
@@ -32,12 +35,13 @@ class Desk:
     def __init__(self, database: Database, root: Path) -> None:
         self.inbox = EventInbox(database, NET)
         self.writer = HistoryWriter(LocalDisk(root), NET)
-        self._lookup = LedgerLookup(LocalDisk(root), NET, bucket_sec=60)
+        self._ledger = LedgerFiles(LocalDisk(root), ledger_folder(NET))
 
     async def put(self, *events: Event) -> Receipt:
-        return await self.inbox.put(events, self._lookup.known)
+        return await self.inbox.put(events, self._ledger.view)
 
     async def apply(self) -> None:
+        await self.inbox.learn(self.writer.ledger)
         self.writer.apply(await self.inbox.after(self.writer.applied_through, 1_000))
         await self.inbox.applied(self.writer.applied_through)
 
@@ -56,7 +60,7 @@ async def test_events_get_the_sequences_of_their_order(desk: Desk) -> None:
         (2, "0x2"),
         (3, "0x3"),
     ]
-    assert read[0][1] == FIRST
+    assert read[0][1] == replace(FIRST, times=(FIRST.ts,))
 
 
 async def test_senders_who_meet_leave_no_hole_and_no_sequence_twice(
@@ -142,15 +146,42 @@ async def test_counter_and_rows_are_written_together_or_not_at_all(
     assert await database.history_inbox.count_documents({}) == 1
 
 
-async def test_a_database_that_was_set_up_again_goes_on_after_the_ledger(
-    desk: Desk, database: Database
+@pytest.mark.parametrize("who", ["sender", "worker"])
+async def test_a_database_that_was_emptied_learns_from_the_ledger(
+    desk: Desk, database: Database, monkeypatch: pytest.MonkeyPatch, who: str
 ) -> None:
-    await desk.put(FIRST, SECOND)
+    monkeypatch.setattr(inboxes, "LEARNT_AT_A_TIME", 2)
+    await desk.put(FIRST, SECOND, deleted(FIRST), *(added(f"0x{n}", n, sale(5)) for n in (3, 4)))
     await desk.apply()
-    await database.history_networks.delete_many({})
-    assert (await desk.put(added("0x3", 1, sale(5)))).sequence == 3
+    for collection in ("history_networks", "history_transactions"):
+        await database.raw[collection].delete_many({})
+    if who == "worker":
+        await desk.apply()
+    assert await desk.put(SECOND) == Receipt(2, accepted=0, duplicates=1)
+    assert await desk.put(deleted(FIRST)) == Receipt(3, accepted=0, duplicates=1)
+    assert (await desk.put(FIRST, added("0x5", 1, sale(5)))).sequence == 7
     await desk.apply()
-    assert desk.writer.applied_through == 3
+    assert desk.writer.applied_through == 7
+
+
+@pytest.mark.parametrize("is_applied", [False, True])
+@pytest.mark.parametrize(
+    "event",
+    [
+        added("0x7", 0, sale(5, payout=0)),
+        added("0x7", 0, sale(5, value=4, residual=4)),
+        deleted(added("0x7", 0, sale(5))),
+    ],
+    ids=["no payout", "not executed", "a deletion of nothing"],
+)
+async def test_an_event_without_effect_is_known_as_long_as_any(
+    desk: Desk, event: Event, is_applied: bool
+) -> None:
+    assert (await desk.put(event)).accepted == 1
+    if is_applied:
+        await desk.apply()
+    later = replace(event, ts=event.ts + 3_600_000)
+    assert await desk.put(event, later) == Receipt(1, accepted=0, duplicates=2)
 
 
 async def test_applied_events_leave_the_inbox_and_the_state_says_so(

@@ -25,7 +25,17 @@ from collector.history.uint256 import LIMIT, SCALE
 from collector.history.writer import HistoryWriter
 from collector.store.disk import LocalDisk
 from tests.support.examples import examples
-from tests.support.history_trades import CROSS, MINUTE, OTHER, PAIR, Model, at, read, recomputed
+from tests.support.history_trades import (
+    CROSS,
+    MINUTE,
+    OTHER,
+    PAIR,
+    Model,
+    Numbering,
+    at,
+    read,
+    recomputed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,7 +152,7 @@ def answers_fit(reader: HistoryReader, model: Model, from_ms: int, to_ms: int) -
 def test_any_history_is_what_its_surviving_trades_make(
     done: list[tuple[tuple[str, list[Event]], int | None]], length: int, last_death: int | None
 ) -> None:
-    model, sent = Model(MINUTE), list[tuple[int, Event]]()
+    model, number, sent = Model(MINUTE), Numbering(), list[tuple[int, Event]]()
     with tempfile.TemporaryDirectory() as folder:
 
         def opened(death: Death | None = None, bucket_sec: int = 60) -> HistoryWriter:
@@ -156,10 +166,9 @@ def test_any_history_is_what_its_surviving_trades_make(
             for pair in PAIRS
         ]
         for (what, given_events), after in done:
-            fresh = list(enumerate(given_events, start=len(sent) + 1))
+            fresh = number(*given_events)
             sent += fresh
-            for each in given_events:
-                model.apply(each)
+            assert len(fresh) == sum([model.apply(each) for each in given_events])
             death = Death(after)
             if after is not None or what == "restart":
                 history_writer = opened(death)

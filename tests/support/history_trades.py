@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from collector.history.candle import Candle
-from collector.history.event import CanonicalTrade, Event, Input, Op, Side
+from collector.history.event import CanonicalTrade, Event, Input, Op
 from collector.history.pair import Asset, Pair
 from collector.history.refusal import Refused
+from collector.history.repeats import without_repeats
 from collector.history.trade_columns import TradeColumns
 from collector.history.uint256 import LIMIT, SCALE
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from collector.history.engine import History
+    from collector.history.repeats import Inputs
 
 T0 = 1_704_067_200_000
 """2024-01-01."""
@@ -34,7 +36,7 @@ def at(minute: float) -> int:
 
 def trade(minute: float, price: int, base: int = 10, pair: Pair = PAIR) -> CanonicalTrade:
     """A trade at a small whole price, so that its quote is easy to compute."""
-    return CanonicalTrade(pair, Side.ASK, at(minute), price * SCALE, base, base * price)
+    return CanonicalTrade(pair, at(minute), price * SCALE, base, base * price)
 
 
 def sale(price: int, value: int = 10, pair: Pair = PAIR, **changes: int) -> Input:
@@ -107,36 +109,53 @@ def _candles(buckets: dict[int, list[CanonicalTrade]]) -> list[Candle]:
 
 
 @dataclass
-class Model:
-    """The rules, one event at a time, on plain lists: what any implementation has to equal.
+class Numbering:
+    """What an inbox does, in memory: events get sequences, repetitions are left out."""
 
-    An event's last state is looked for in the window of its time, which is its bucket.
-    """
+    known: dict[str, Inputs] = field(default_factory=dict)
+    head: int = 0
+
+    def __call__(self, *events: Event) -> list[tuple[int, Event]]:
+        batch = without_repeats(events, self.known, self.head)
+        numbered = list(enumerate(batch.fresh, start=self.head + 1))
+        self.known |= batch.known
+        self.head += len(numbered)
+        return numbered
+
+
+@dataclass
+class Model:
+    """The rules, one event at a time, on plain lists: what any implementation has to equal."""
 
     bucket_ms: int = MINUTE
-    standing: dict[tuple[str, int, int], CanonicalTrade] = field(default_factory=dict)
-    """Surviving trades by hash, input and bucket, in the order they were added."""
+    last: dict[tuple[str, int], Op] = field(default_factory=dict)
+    """The op of the last event of every input."""
+    standing: dict[tuple[str, int], CanonicalTrade] = field(default_factory=dict)
+    """Surviving trades by hash and input, in the order they were added."""
     last_prices: dict[Pair, int] = field(default_factory=dict)
 
-    def apply(self, event: Event) -> None:
-        window = event.ts // self.bucket_ms
-        keys = [(event.tx_hash, index, window) for index in range(len(event.inputs))]
+    def apply(self, event: Event) -> bool:
+        """Whether it was more than a repetition."""
+        keys = [(event.tx_hash, index) for index in range(len(event.inputs))]
+        fresh = {key for key in keys if self.last.get(key) is not event.op}
+        self.last |= dict.fromkeys(fresh, event.op)
         if event.op is Op.DELETE:
-            gone = [self.standing.pop(key) for key in keys if key in self.standing]
+            gone = [self.standing.pop(key) for key in fresh if key in self.standing]
             self._note({each.pair for each in gone})
-            return
+            return bool(fresh)
         try:
             trades = [each.trade(event.ts) for each in event.inputs]
         except Refused:
-            return
-        fresh = {
-            key: made
-            for key, each, made in zip(keys, event.inputs, trades, strict=True)
-            if key not in self.standing and each.payout and each.executed
+            return bool(fresh)
+        made = {
+            key: trade
+            for key, given, trade in zip(keys, event.inputs, trades, strict=True)
+            if key in fresh and given.payout and given.executed
         }
-        if self._fits([*self.standing.values(), *fresh.values()]):
-            self.standing |= fresh
-            self._note({each.pair for each in fresh.values()})
+        if self._fits([*self.standing.values(), *made.values()]):
+            self.standing |= made
+            self._note({each.pair for each in made.values()})
+        return bool(fresh)
 
     def _fits(self, trades: Sequence[CanonicalTrade]) -> bool:
         made = recomputed(trades, self.bucket_ms)

@@ -21,7 +21,7 @@ def text_of(
     fetching: tuple[Fetching, ...] = (),
     unlisted: tuple[str, ...] = (),
 ) -> str:
-    done = Repaired("binance", ["BTC/USDT"], damages, fetching, unlisted, dry_run=False)
+    done = Repaired("binance", ["BTC/USDT"], damages, fetching, unlisted, False, ())
     out = Console(file=io.StringIO(), width=200)
     out.print(shown_repair(done))
     assert isinstance(out.file, io.StringIO)

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from collector.history.engine import History
-from collector.history.event import CanonicalTrade, Side
+from collector.history.engine import History, PendingChange
+from collector.history.event import CanonicalTrade
 from collector.history.refusal import SumOverflow
 from collector.history.trade_columns import TradeColumns
 from collector.history.uint256 import LIMIT, SCALE
@@ -28,6 +28,12 @@ def filled(*trades: CanonicalTrade) -> History:
     for each in trades:
         history.append_trade(each)
     return history
+
+
+def append_many(history: History, *trades: CanonicalTrade) -> None:
+    change = PendingChange()
+    history.prepare(change, TradeColumns.of(trades))
+    history.commit(change)
 
 
 def test_trades_of_one_bucket_make_its_prices_sums_and_count() -> None:
@@ -72,7 +78,7 @@ def test_of_trades_of_one_moment_the_one_added_last_closes() -> None:
 def test_of_batches_with_trades_of_one_moment_the_last_one_closes() -> None:
     history = History(60)
     for price in (5, 7, 6):
-        history.append_trades(TradeColumns.of([trade(0, price)]))
+        append_many(history, trade(0, price))
     (candle,) = read(history)
     assert (candle.open, candle.close) == (5 * SCALE, 6 * SCALE)
 
@@ -120,17 +126,17 @@ def test_a_pair_without_buckets_keeps_its_last_price_which_opens_nothing() -> No
 
 
 def test_a_sum_past_256_bits_is_refused_and_changes_nothing() -> None:
-    huge = CanonicalTrade(PAIR, Side.ASK, at(0), 1, LIMIT - 1, 1)
-    one_more = CanonicalTrade(PAIR, Side.ASK, at(0.5), 2, 1, 1)
+    huge = CanonicalTrade(PAIR, at(0), 1, LIMIT - 1, 1)
+    one_more = CanonicalTrade(PAIR, at(0.5), 2, 1, 1)
     history = filled(huge)
     before = read(history)
     with pytest.raises(SumOverflow):
         history.append_trade(one_more)
     with pytest.raises(SumOverflow):
-        history.append_trades(TradeColumns.of([trade(5, 1), one_more]))
+        append_many(history, trade(5, 1), one_more)
     assert read(history) == before
     with pytest.raises(SumOverflow):
-        History(60).append_trades(TradeColumns.of([huge, one_more]))
+        append_many(History(60), huge, one_more)
 
 
 def some_trades(count: int, bits: int, seed: int) -> list[CanonicalTrade]:
@@ -139,7 +145,6 @@ def some_trades(count: int, bits: int, seed: int) -> list[CanonicalTrade]:
     return [
         CanonicalTrade(
             chance.choice([PAIR, OTHER]),
-            Side.ASK,
             at(chance.choice([chance.random() * 30, 44_600 + chance.random() * 60])),
             numbers(),
             numbers(),
@@ -155,8 +160,8 @@ def test_bulk_and_single_appends_say_the_same(bits: int) -> None:
     bulk, mixed = History(60), History(60)
     for first in range(0, 900, 300):
         batch = trades[first : first + 300]
-        bulk.append_trades(TradeColumns.of(batch))
-        mixed.append_trades(TradeColumns.of(batch[:100]))
+        append_many(bulk, *batch)
+        append_many(mixed, *batch[:100])
         for each in batch[100:]:
             mixed.append_trade(each)
     expected = recomputed(trades)
@@ -171,8 +176,8 @@ def test_many_buckets_are_found_again_whatever_order_they_came_in() -> None:
     random.Random(1).shuffle(slots)
     trades = [trade(slot, 1 + slot % 7) for slot in slots]
     history = History(60)
-    history.append_trades(TradeColumns.of(trades[:2_500]))
-    history.append_trades(TradeColumns.of(trades[2_500:4_000]))
+    append_many(history, *trades[:2_500])
+    append_many(history, *trades[2_500:4_000])
     for each in trades[4_000:]:
         history.append_trade(each)
     assert read(history) == recomputed(trades)[PAIR]

@@ -51,7 +51,6 @@ def test_an_event_is_read_as_it_is_posted() -> None:
         {"buy": {"net_id": "1", "token": "\ud800"}},
         {"ts": -1},
         {"ts": "soon"},
-        {"ts": T0 * 1000},
         {"inputs": []},
         {"inputs": ["GOLD"]},
         {"price": "0"},
@@ -112,8 +111,9 @@ def test_networks_are_plain_lower_case_words() -> None:
 
 
 def test_selling_base_keeps_the_price_and_selling_quote_inverts_it() -> None:
-    ask = parse_event(document(price=str(3 * SCALE + 1), value="7")).inputs[0].trade(T0)
-    assert (ask.pair, ask.side, ask.price) == (PAIR, Side.ASK, 3 * SCALE + 1)
+    sale = parse_event(document(price=str(3 * SCALE + 1), value="7")).inputs[0]
+    ask = sale.trade(T0)
+    assert (ask.pair, sale.side, ask.price) == (PAIR, Side.ASK, 3 * SCALE + 1)
     assert (ask.base, ask.quote) == (7, 7 * (3 * SCALE + 1) // SCALE)
     turned = document(
         side="BID",
@@ -122,9 +122,18 @@ def test_selling_base_keeps_the_price_and_selling_quote_inverts_it() -> None:
         price=str(3 * SCALE),
         value="7",
     )
-    bid = parse_event(turned).inputs[0].trade(T0)
-    assert (bid.pair, bid.side, bid.price) == (PAIR, Side.BID, 10**36 // (3 * SCALE))
+    purchase = parse_event(turned).inputs[0]
+    bid = purchase.trade(T0)
+    assert (bid.pair, purchase.side, bid.price) == (PAIR, Side.BID, 10**36 // (3 * SCALE))
     assert (bid.base, bid.quote) == (21, 7)
+
+
+def test_a_price_that_rounds_to_nothing_in_canonical_terms_is_refused() -> None:
+    turned = {"side": "BID", "sell": {"net_id": 1, "token": "OIL"}}
+    turned |= {"buy": {"net_id": 1, "token": "GOLD"}, "value": "1"}
+    assert parse_event(document(**turned, price=str(10**36))).inputs[0].trade(T0).price == 1
+    with pytest.raises(Refused, match="less than 10\\^-18"):
+        parse_event(document(**turned, price=str(10**36 + 1)))
 
 
 def test_amounts_near_256_bits_stay_exact() -> None:
@@ -182,7 +191,7 @@ def test_digits_that_cannot_be_kept_are_refused(text: str) -> None:
 def test_an_exchanges_trade_is_an_event_in_the_canonical_pair() -> None:
     event = exchange_event("77", T0, OIL, GOLD, "0.25", "8")
     made = event.inputs[0].trade(event.ts)
-    assert (made.pair, made.side, made.price) == (PAIR, Side.BID, 4 * SCALE)
+    assert (made.pair, made.price) == (PAIR, 4 * SCALE)
     assert (made.base, made.quote) == (2 * SCALE, 8 * SCALE)
     with pytest.raises(Refused):
         exchange_event("78", T0, OIL, GOLD, "0", "8")

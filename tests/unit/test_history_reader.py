@@ -7,19 +7,24 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.errors import DataInvalid
+from collector.history import reader as reading
 from collector.history import writer as writing
+from collector.history.bucket_files import CURRENT, BucketFiles
+from collector.history.engine import History
 from collector.history.reader import HistoryReader
-from collector.history.refusal import Refused
+from collector.history.refusal import FilledTooMuch, Refused
 from collector.history.uint256 import LIMIT, SCALE
 from collector.history.writer import HistoryWriter
 from collector.market.candles import CANDLE_SCHEMA
 from collector.store.disk import LocalDisk
 from tests.support.history_trades import (
     GOLD,
+    MINUTE,
     OIL,
     OTHER,
     PAIR,
     SALT,
+    T0,
     added,
     at,
     deleted,
@@ -31,7 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from collector.history.bucket_columns import BucketColumns
     from collector.history.event import Event
+    from collector.history.pair import Pair
     from tests.support.lakes import Lake
 
 PRICES = {0.1: 5, 0.6: 7, 1.2: 6, 4.5: 9, 4.9: 8}
@@ -105,6 +112,23 @@ def test_holes_are_filled_at_the_last_price(reader: HistoryReader) -> None:
     ]
     early = reader.market_rate("ohlcv", at(-3), at(2), fill=True)
     assert items(early, "ts", "filled") == [[at(0), False], [at(1), False]]
+
+
+def test_filling_ends_at_a_bound_unless_it_goes_by_the_page(
+    reader: HistoryReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST_FILLED", 6)
+    assert len(reader.read(0, at(6), fill=True)) == 6
+    for ask in (reader.read, reader.market_rate):
+        mode = [] if ask == reader.read else ["ohlcv"]
+        with pytest.raises(FilledTooMuch, match="7 candles, and at most 6 are filled"):
+            ask(*mode, at(0), at(7), fill=True)
+        assert len(ask(*mode, 0, at(7), fill=True, bucket=120)) > 3
+    with pytest.raises(FilledTooMuch):
+        next(reader.batches(at(2), at(900), fill=True))
+    page = reader.market_rate("ohlcv", at(0), at(10**7), fill=True, limit=4)
+    assert len(page["items"]) == 4
+    assert len(reader.read(at(0), at(10**7))) == 3
 
 
 def test_longer_candles_are_made_of_buckets(reader: HistoryReader) -> None:
@@ -241,7 +265,7 @@ def test_an_answer_is_of_one_moment_even_when_a_reorg_is_applied_while_it_is_mad
     moments = []
 
     def reorg(path: str) -> None:
-        if path.endswith("-2.parquet"):
+        if "-2-" in path and "/buckets/" in path:
             disk.before_read = lambda path: None
             moments.append(path)
             history_writer.apply(list(enumerate([*map(deleted, reversed(old)), *new], start=3)))
@@ -304,6 +328,46 @@ def test_another_bucket_length_is_built_from_the_ledger_while_old_buckets_answer
     assert not [path for path in lake.everything() if "/buckets/60/" in path or "next" in path]
     with pytest.raises(Refused, match="multiple of 300"):
         reader.market_rate("ohlcv", bucket=60)
+
+
+def test_an_answer_has_buckets_of_one_length_while_they_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stamp of the document and the document are two reads; a writer may come between."""
+    HistoryWriter(LocalDisk(tmp_path), "n", bucket_sec=300).apply(events())
+    reader = HistoryReader("n", GOLD, OIL, tmp_path)
+    assert len(reader.market_rate("ohlcv")["items"]) == 1
+    history_writer, seen = HistoryWriter(LocalDisk(tmp_path), "n"), []
+
+    def stamp(self: BucketFiles, name: str = CURRENT) -> str | None:
+        before = original(self, name)
+        if not seen:
+            seen.append(before)
+            rebucketed(history_writer)
+            history_writer.apply([(6, added("t6", 6, sale(4)))])
+        return before
+
+    original = BucketFiles.stamp
+    monkeypatch.setattr(BucketFiles, "stamp", stamp)
+    answer = reader.market_rate("ohlcv")
+    assert items(answer, "ts", "trades") == [[at(0), 2], [at(1), 1], [at(4), 2], [at(6), 1]]
+
+
+def test_sums_take_as_many_steps_as_there_are_months_with_trades(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_ago = (1 - T0) / MINUTE
+    HistoryWriter(LocalDisk(tmp_path), "n").apply(events({long_ago: 5, 0: 6, 1: 7}))
+    looks = []
+    original = History.columns
+
+    def columns(self: History, pair: Pair, from_ms: int, to_ms: int) -> BucketColumns:
+        looks.append(from_ms)
+        return original(self, pair, from_ms, to_ms)
+
+    monkeypatch.setattr(History, "columns", columns)
+    assert HistoryReader("n", GOLD, OIL, tmp_path).volume()["trades"] == 3
+    assert len(looks) == 2
 
 
 def test_building_another_length_goes_on_after_a_death(tmp_path: Path) -> None:

@@ -8,14 +8,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from collector.clock import ManualClock
-from collector.history import batches, segment_shelf
+from collector.history import segment_shelf, snapshot
 from collector.history import writer as writing
-from collector.history.bucket_files import CURRENT
+from collector.history.bucket_files import CURRENT, NEXT, BucketFiles
+from collector.history.layout import buckets_folder
 from collector.history.ledger import Ledger
 from collector.history.policy import CrossNet, Outcome
 from collector.history.reader import HistoryReader
 from collector.history.refusal import Refused
-from collector.history.segment import ledger_rows
 from collector.history.uint256 import LIMIT, SCALE
 from collector.history.writer import HistoryWriter
 from collector.store.port import Corrupt, StorageFault, Swapped
@@ -25,8 +25,7 @@ from tests.support.history_trades import (
     OIL,
     OTHER,
     PAIR,
-    CanonicalTrade,
-    Op,
+    Numbering,
     added,
     at,
     deleted,
@@ -37,8 +36,6 @@ from tests.support.history_trades import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from collector.history.event import Event
     from collector.history.pair import Pair
     from tests.support.lakes import Lake
@@ -73,25 +70,28 @@ def test_what_was_applied_is_not_applied_again(lake: Lake) -> None:
     assert [each.trades for each in read(history_writer.history)] == [2]
 
 
-def test_only_the_same_op_twice_is_a_duplicate(tmp_path: object, lake: Lake) -> None:
-    history_writer = HistoryWriter(lake.storage(), "n")
+def test_an_addition_counts_again_after_a_deletion_whatever_its_time(lake: Lake) -> None:
+    history_writer, number = HistoryWriter(lake.storage(), "n"), Numbering()
     event, later = added("a", 0, sale(5)), added("a", 3, sale(8))
     outcomes = [
-        history_writer.apply([(number, each)])
-        for number, each in numbered(
-            event, event, deleted(event), deleted(event), later, deleted(later), event
-        )
+        [list(history_writer.apply(number(each))) for each in events]
+        for events in [(event, event, later), (deleted(later), deleted(event)), (later, event)]
     ]
-    assert [list(each) for each in outcomes] == [
-        [Outcome.ADDED],
-        [Outcome.DUPLICATE],
-        [Outcome.DELETED],
-        [Outcome.DUPLICATE],
-        [Outcome.ADDED],
-        [Outcome.DELETED],
-        [Outcome.ADDED],
-    ]
-    assert [(each.ts, each.trades) for each in read(history_writer.history)] == [(at(0), 1)]
+    assert outcomes == [[[Outcome.ADDED], [], []], [[Outcome.DELETED], []], [[Outcome.ADDED], []]]
+    assert [(each.ts, each.trades) for each in read(history_writer.history)] == [(at(3), 1)]
+
+
+def test_of_an_event_that_repeats_some_inputs_the_others_count(lake: Lake) -> None:
+    history_writer, number = HistoryWriter(lake.storage(), "n"), Numbering()
+    short, long = added("a", 0, sale(5)), added("a", 3, sale(5), sale(6))
+    history_writer.apply(number(short))
+    assert history_writer.apply(number(long)) == {Outcome.DUPLICATE: 1, Outcome.ADDED: 1}
+    assert history_writer.apply(number(deleted(short))) == {Outcome.DELETED: 1}
+    assert history_writer.apply(number(deleted(long))) == {
+        Outcome.DUPLICATE: 1,
+        Outcome.DELETED: 1,
+    }
+    assert read(history_writer.history) == []
 
 
 def test_a_deletion_of_something_never_added_changes_nothing(lake: Lake) -> None:
@@ -207,75 +207,6 @@ def test_sequences_that_go_back_are_refused(lake: Lake) -> None:
     assert history_writer.applied_through == 0
 
 
-def rows_of(trades: Sequence[CanonicalTrade], first: int = 1) -> object:
-    return ledger_rows(
-        [(first + n, 0, Op.ADD, f"t{first + n}", each) for n, each in enumerate(trades)]
-    )
-
-
-def test_trades_by_the_column_are_the_same_as_events(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(batches, "LARGEST_BATCH", 7)
-    trades = [trade(n / 3 % 5, 1 + n % 7, pair=(PAIR, OTHER)[n % 2]) for n in range(40)]
-    columns = HistoryWriter(lake.beside("columns").storage(), "n")
-    rows = rows_of(trades)
-    assert columns.apply_rows(rows, 45) == {Outcome.ADDED: 40}
-    assert columns.applied_through == 45
-    assert not columns.apply_rows(rows, 45)
-    events = HistoryWriter(lake.beside("events").storage(), "n")
-    events.apply(
-        [(n, added(f"t{n}", 0, sale(1))) for n in ()]
-        or [
-            (
-                n,
-                added(
-                    f"t{n}", (each.ts - at(0)) / 60_000, sale(each.price // SCALE, pair=each.pair)
-                ),
-            )
-            for n, each in enumerate(trades, start=1)
-        ]
-    )
-    for pair in (PAIR, OTHER):
-        assert read(columns.history, pair) == read(events.history, pair)
-        assert read(columns.history, pair) == recomputed(trades)[pair]
-
-
-def test_duplicates_and_overflows_among_columns_are_judged_like_events(lake: Lake) -> None:
-    history_writer = HistoryWriter(lake.storage(), "n")
-    history_writer.apply([(1, added("t1", 0, sale(5)))])
-    huge = CanonicalTrade(PAIR, trade(0, 1).side, at(0), SCALE, LIMIT - 1, 1)
-    rows = ledger_rows(
-        [
-            (2, 0, Op.ADD, "t1", trade(0, 9)),
-            (3, 0, Op.ADD, "t3", huge),
-            (4, 0, Op.ADD, "t4", trade(0, 6)),
-            (5, 0, Op.ADD, "t4", trade(0, 7)),
-        ]
-    )
-    assert history_writer.apply_rows(rows, 5) == {
-        Outcome.DUPLICATE: 2,
-        Outcome.REFUSED: 1,
-        Outcome.ADDED: 1,
-    }
-    assert closes(history_writer) == [6]
-
-
-def test_columns_out_of_order_or_between_nets_are_refused(lake: Lake) -> None:
-    history_writer = HistoryWriter(lake.storage(), "n")
-    for rows, last in (
-        (rows_of([trade(0, 1), trade(0, 2)]), 1),
-        (rows_of([trade(0, 1, pair=CROSS)]), 1),
-        (ledger_rows([(1, 0, Op.DELETE, "a", trade(0, 1))]), 1),
-        (
-            ledger_rows([(2, 0, Op.ADD, "a", trade(0, 1)), (1, 0, Op.ADD, "b", trade(0, 1))]),
-            2,
-        ),
-    ):
-        with pytest.raises(Refused):
-            history_writer.apply_rows(rows, last)
-
-
 class Killed(BaseException):
     pass
 
@@ -362,21 +293,106 @@ def test_a_damaged_segment_is_noticed(lake: Lake) -> None:
         _ = HistoryWriter(lake.storage(), "n").history
 
 
-@pytest.mark.parametrize("place", ["ledger", "buckets/60"])
-def test_a_flipped_bit_in_a_large_file_is_noticed(
-    lake: Lake, place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(segment_shelf, "SMALL", 0)
-    history_writer = HistoryWriter(lake.storage(), "n")
-    history_writer.apply(numbered(*(added(str(n), n, sale(5 + n)) for n in range(20))))
-    history_writer.save()
-    (path,) = [path for path in lake.everything() if f"/{place}/" in path]
+def flip(lake: Lake, place: str) -> str:
+    """One bit of the only file there."""
+    (path,) = [path for path in lake.everything() if f"/{place}" in path]
     data = bytearray(lake.read(path))
     data[len(data) // 4] ^= 1
     lake.write(path, bytes(data))
-    reader = HistoryReader("n", GOLD, OIL, lake.storage(), cache=place != "ledger")
-    with pytest.raises(Corrupt):
-        reader.market_rate("ohlcv")
+    return path
+
+
+def of_many_trades(lake: Lake) -> HistoryWriter:
+    history_writer = HistoryWriter(lake.storage(), "n", fence=1)
+    history_writer.apply(numbered(*(added(str(n), n, sale(5 + n)) for n in range(20))))
+    history_writer.save()
+    return history_writer
+
+
+def test_a_flipped_bit_in_a_large_segment_is_noticed(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment_shelf, "SMALL", 0)
+    of_many_trades(lake)
+    flip(lake, "ledger")
+    with pytest.raises(Corrupt, match="its digest is another"):
+        HistoryReader("n", GOLD, OIL, lake.storage(), cache=False).market_rate("ohlcv")
+
+
+@pytest.mark.parametrize("damage", ["flipped", "missing"])
+@pytest.mark.parametrize("place", ["buckets/60", f"buckets/{CURRENT}"])
+def test_saved_buckets_that_are_damaged_are_made_again_from_the_ledger(
+    lake: Lake, place: str, damage: str
+) -> None:
+    history_writer = of_many_trades(lake)
+    expected = closes(history_writer)
+    path = flip(lake, place)
+    if damage == "missing":
+        lake.delete(path)
+    reader = HistoryReader("n", GOLD, OIL, lake.storage())
+    with capture_logs() as lines:
+        for _ in range(3):
+            items = reader.market_rate("ohlcv")["items"]
+            assert [int(each["close"]) // SCALE for each in items] == expected
+    silent = place == f"buckets/{CURRENT}" and damage == "missing"
+    assert [(line["event"], line["path"]) for line in lines] == (
+        [] if silent else [("history_buckets_made_again", path)]
+    )
+    again = HistoryWriter(lake.storage(), "n", fence=2)
+    assert closes(again) == expected
+    again.save()
+    with capture_logs() as lines:
+        assert closes(HistoryWriter(lake.storage(), "n", fence=3)) == expected
+    assert lines == []
+
+
+def test_buckets_are_saved_by_the_first_who_has_caught_up_and_seldom_after_that(
+    lake: Lake,
+) -> None:
+    clock = ManualClock()
+    history_writer = HistoryWriter(lake.storage(), "n", clock=clock)
+    saved = BucketFiles(lake.storage(), buckets_folder("n"))
+    through = []
+    for n, seconds in ((1, 0), (2, 60), (3, 3_600), (4, 3_599), (5, 1)):
+        clock.advance(seconds)
+        history_writer.apply([(n, added(str(n), n, sale(5)))])
+        history_writer.save_seldom()
+        through.append(saved.manifest().applied_through)
+    assert through == [1, 1, 3, 3, 5]
+    stamp = saved.stamp()
+    clock.advance(7_200)
+    history_writer.save_seldom()
+    assert saved.stamp() == stamp, "nothing came since"
+
+
+def test_buckets_of_a_long_history_are_made_again_within_bounded_memory(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_many_trades(lake).apply([(21, added("later", 60_000, sale(3)))])
+    flip(lake, f"buckets/{CURRENT}")
+    monkeypatch.setattr(writing, "LONGEST_TAIL", 10)
+    monkeypatch.setattr(snapshot, "LONGEST_CATCH_UP", 10)
+    reader = HistoryReader("n", GOLD, OIL, lake.storage())
+    answer = reader.market_rate("ohlcv")
+    assert (answer["source"], len(answer["items"])) == ("ledger", 21)
+    again = HistoryWriter(lake.storage(), "n", fence=2)
+    assert len(read(again.history)) == 21
+    assert again.buckets.manifest().applied_through == 20
+    assert reader.market_rate("ohlcv") == {**answer, "source": "buckets"}
+
+
+def test_a_length_that_is_being_built_is_begun_again_when_its_document_is_damaged(
+    lake: Lake,
+) -> None:
+    of_many_trades(lake)
+    longer = HistoryWriter(lake.storage(), "n", bucket_sec=300, fence=2)
+    assert longer.rebucket()
+    flip(lake, f"buckets/{NEXT}")
+    again = HistoryWriter(lake.storage(), "n", bucket_sec=300, fence=3)
+    assert len(read(again.history)) == 20
+    assert again.rebucket()
+    assert not again.rebucket()
+    assert len(read(again.history)) == 4
 
 
 def test_files_that_a_death_left_behind_are_removed(lake: Lake) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from collector.connectors.connector import Connector
+from collector.history.inbox import NetworkDamage
 from collector.jobs.failing import FailingJobs
 from collector.operations.troubles import (
     LateJobs,
@@ -69,6 +70,16 @@ def test_three_failed_requests_in_a_row_are_a_trouble_whatever_the_circuit_does(
     assert (found.since_ms, found.jobs) == (NOW - 8 * MINUTE, 40)
     assert "refused" in found.reason
     assert found.help == "collector connector show binance"
+
+
+def test_a_damaged_network_explains_why_its_job_fails() -> None:
+    damage = NetworkDamage("riemann", "_history/riemann/x.parquet", "its digest", NOW - MINUTE)
+    job = failing("store_error", exchange_id="_history/riemann", gave_up=False)
+    [found] = troubles(facts(damaged=[damage], failing=[job]))
+    assert (found.kind, found.exchange_id) == (TroubleKind.DAMAGED, "_history/riemann")
+    assert (found.since_ms, found.help) == (NOW - MINUTE, "collector repair")
+    assert "_history/riemann/x.parquet" in found.reason
+    assert kinds(troubles(facts(failing=[job]))) == ["retrying"]
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,14 @@ from collector.history.inbox import EventInbox
 from collector.history.writer import HistoryWriter, Overtaken
 from collector.jobs.cursor import SequenceCursor
 from collector.jobs.network import network_of
+from collector.store.port import Corrupt
 from workers.handlers.registry import Again, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from collector.history.event import Event
+    from collector.history.ledger import Ledger
     from collector.history.terms import HistoryTerms
     from collector.mongo.client import Database
     from collector.store.store import Store
@@ -55,8 +57,12 @@ class HistoryApply:
             await applying.open()
             while await applying.events() or await self._rebucket(applying):
                 run.check()
+            await applying.writing.do(applying.writing.writer.save_seldom)
         except Overtaken as error:
             raise LeaseLost(str(error)) from error
+        except Corrupt as error:
+            await applying.inbox.report_damage(error.path, error.why)
+            raise
         return Again(cursor=SequenceCursor(applying.head))
 
     def _writer(self, network: str) -> _Writing:
@@ -114,11 +120,13 @@ class _Applying:
     async def open(self) -> None:
         """Finds out how far the ledger is, and lets the inbox know."""
 
-        def opened() -> int:
+        def opened() -> Ledger:
             self.writing.writer.resume(self._run.fence)
-            return self.writing.writer.applied_through
+            return self.writing.writer.ledger
 
-        self.head = await self.writing.do(opened)
+        ledger = await self.writing.do(opened)
+        await self.inbox.learn(ledger)
+        self.head = ledger.head
         if self.head > self._run.job.cursor_as(SequenceCursor).applied_through:
             # The last worker died after the ledger was written and before it could report that.
             await self._report()

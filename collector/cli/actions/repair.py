@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -45,6 +46,7 @@ def _answer(done: Repaired) -> Output:
             }
             for each in done.damages
         ],
+        "lost_events": [asdict(each) for each in done.lost_events],
         "fetching": [
             {
                 "symbol": each.symbol,
@@ -62,11 +64,12 @@ def _answer(done: Repaired) -> Output:
 
 
 def shown_repair(done: Repaired) -> Group | str:
-    if not done.damages and not done.fetching:
+    if not (done.damages or done.fetching or done.lost_events):
         return f"{done.exchange_id}: every file is what was written, and nothing is lost"
     parts: list[RenderableType] = []
     set_aside = "damaged" if done.dry_run else "set aside"
     files = [(each.path, each.kind, each.why, f"{each.rows:,}") for each in done.damages]
+    events = [(each.network, f"{each.first:,}", f"{each.last:,}") for each in done.lost_events]
     fetched = [
         (
             each.symbol,
@@ -79,6 +82,8 @@ def shown_repair(done: Repaired) -> Group | str:
     will = "would be fetched" if done.dry_run else "will be fetched"
     if files:
         parts += [table((set_aside, "kind", "why", "rows_kept"), files, right="rows_kept"), ""]
+    if events:
+        parts += [table(("lost events of", "from", "to"), events), "they may be sent again", ""]
     if fetched:
         parts.append(table((will, "tf", "from", "to"), fetched))
     elif not done.unlisted:

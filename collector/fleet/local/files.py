@@ -114,8 +114,14 @@ class LocalFiles:
     def _reader(self, name: PairName) -> HistoryReader:
         terms, pair = self.settings.history.terms, known_pair(name.base, name.quote)
         check_network(name.network, terms)
-        root = self.settings.data_root
-        return HistoryReader(name.network, pair.base, pair.quote, root, cache=terms.cache)
+        return HistoryReader(
+            name.network,
+            pair.base,
+            pair.quote,
+            self.settings.data_root,
+            cache=terms.cache,
+            bucket_sec=terms.bucket_sec,
+        )
 
 
 def _arguments(asked: PairRange) -> dict[str, Any]:

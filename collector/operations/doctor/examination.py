@@ -17,6 +17,7 @@ from collector.operations.doctor.disk import disk
 from collector.operations.doctor.exchange_keys import exchange_keys
 from collector.operations.doctor.finding import Finding, ok, problem, warning
 from collector.operations.doctor.fxcm import fxcm
+from collector.operations.doctor.history import history
 from collector.operations.doctor.mongodb import mongodb, unreachable
 from collector.operations.doctor.redis import redis
 from collector.operations.doctor.store import store
@@ -54,6 +55,7 @@ async def examine(read: Callable[[], Deployment], *, ask: bool = False) -> list[
         *of_database,
         *await asyncio.to_thread(disk, settings),
         *await asyncio.to_thread(store, settings),
+        await asyncio.to_thread(history, settings),
         *access(settings),
         *exchange_keys(settings),
         *await fxcm(settings, used=_has_fxcm(facts), ask=ask),
