@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from collector.clock import ManualClock, SystemClock
+from collector.durations import DAY_MS
 from collector.errors import (
     BadRequest,
     ConfigError,
@@ -71,6 +72,26 @@ async def test_binance_says_in_words_until_when_an_address_is_banned() -> None:
     error = await fails("binance", says(418, body), clock=ManualClock(1_700_000_000_000))
     assert isinstance(error, ExchangeBlocked)
     assert error.retry_after_ms == 90_000
+
+
+@pytest.mark.parametrize("asked", ["1e30", "9" * 300, "Fri, 31 Dec 9999 23:59:59 GMT"])
+async def test_no_venue_blocks_for_longer_than_a_year_or_delays_a_job_by_more_than_a_day(
+    asked: str,
+) -> None:
+    blocked = await fails("binance", says(429, {}, headers={"Retry-After": asked}))
+    assert isinstance(blocked, ExchangeBlocked)
+    assert blocked.retry_after_ms == 365 * DAY_MS
+    for status, error in ((503, ExchangeUnavailable), (404, ExchangeRefused)):
+        later = await fails("binance", says(status, text="no", headers={"Retry-After": asked}))
+        assert isinstance(later, error)
+        assert later.retry_after_ms == DAY_MS
+
+
+async def test_no_words_ban_for_longer_than_a_year() -> None:
+    body = {"code": -1003, "msg": "Way too many requests; IP banned until 9999999999999."}
+    error = await fails("binance", says(418, body))
+    assert isinstance(error, ExchangeBlocked)
+    assert error.retry_after_ms == 365 * DAY_MS
 
 
 async def test_the_firewall_of_binance_holds_for_five_minutes() -> None:
