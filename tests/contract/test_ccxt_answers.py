@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import socket
 from email.utils import formatdate
-from typing import Any
+from functools import partial
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,15 +16,19 @@ from collector.clock import ManualClock, SystemClock
 from collector.durations import DAY_MS
 from collector.errors import (
     BadRequest,
+    CollectorError,
     ConfigError,
     ExchangeBlocked,
     ExchangeRefused,
     ExchangeUnavailable,
 )
 from collector.exchanges.ccxt.exchange import CcxtExchange
+from collector.exchanges.ccxt.request_hook import RequestHook
+from collector.exchanges.ccxt.visit import Reply
 from tests.support.ccxt_venue import (
     FIRST_BAR_MS,
     MINUTE,
+    Desk,
     NotedPermit,
     Turn,
     Venue,
@@ -30,6 +38,9 @@ from tests.support.ccxt_venue import (
     says,
     serving,
 )
+
+if TYPE_CHECKING:
+    from collector.exchanges.port import Answer
 
 
 async def fails(exchange_id: str, turn: Turn, **how: Any) -> Exception:
@@ -226,6 +237,56 @@ async def test_one_failed_request_does_not_spoil_the_next() -> None:
                 await desk.exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS, 3)
         page = await desk.exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS, 3)
         assert len(page.rows) == 3
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        says(200, {"not": "a list"}),
+        says(200, text="<html>"),
+        says(200, [[1, 2], 3]),
+        says(400, {"code": -1121, "msg": "Invalid symbol."}),
+        says(429, {"code": -1003, "msg": "Too many requests"}),
+        says(503, text="busy"),
+    ],
+)
+async def test_a_refused_answer_is_forgotten_at_once(turn: Turn) -> None:
+    """Connections keep the context they were opened in, and workers seldom collect garbage."""
+    async with opened("binance") as desk:
+        desk.permit.after = no_report  # type: ignore[method-assign]
+        gc.collect()
+        gc.disable()
+        try:
+            for ask in (
+                desk.exchange.load_markets,
+                desk.exchange.fetch_tickers,
+                partial(bars, desk),
+            ):
+                desk.venue.turns.append(turn)
+                with pytest.raises(CollectorError):
+                    await ask()
+            await asyncio.sleep(0)  # The loop holds what it runs at this moment.
+            assert [each for each in gc.get_objects() if keeps_an_answer(each)] == []
+        finally:
+            gc.enable()
+
+
+def keeps_an_answer(each: object) -> bool:
+    """A reply does, and so does a frame that an error went through."""
+    if isinstance(each, Reply):
+        return bool(each.body)
+    return isinstance(each, FrameType) and each.f_code in (
+        RequestHook.fetch2.__code__,
+        CcxtExchange._visit.__wrapped__.__code__,  # type: ignore[attr-defined]
+    )
+
+
+async def bars(desk: Desk) -> None:
+    await desk.exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS, 3)
+
+
+async def no_report(_: Answer) -> None:
+    """The permit of other tests keeps what it was told."""
 
 
 async def test_an_adapter_that_was_closed_sends_nothing() -> None:

@@ -82,6 +82,7 @@ class RequestHook(BaseExchange):  # type: ignore[misc] # ccxt has no types
                 await outcomes.failed(errand, cancelled)
                 raise
             except Exception as error:
+                found: Exception | None
                 found = sorted_error(error, self.desk.quirks, errand.reply, self.desk.clock)
                 if isinstance(found, RetryLater):
                     visit.failure = found
@@ -89,6 +90,8 @@ class RequestHook(BaseExchange):  # type: ignore[misc] # ccxt has no types
                 if found is error:
                     raise
                 raise found from error
+            finally:
+                found = None  # This frame, with a whole answer, is in its traceback.
             await outcomes.answered(visit, errand)
             return answer
 
