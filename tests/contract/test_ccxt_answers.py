@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+import tracemalloc
+import zlib
 from email.utils import formatdate
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiohttp import web
 
 from collector.clock import ManualClock, SystemClock
 from collector.durations import DAY_MS
@@ -239,6 +242,59 @@ async def test_one_failed_request_does_not_spoil_the_next() -> None:
         assert len(page.rows) == 3
 
 
+def bomb(status: int = 200, megabytes: int = 100) -> Turn:
+    """A turn that answers with spaces that are a thousandth of that size on the wire."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    packed = b"".join(packer.compress(b" " * 2**20) for _ in range(megabytes)) + packer.flush()
+
+    async def turn(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=status, body=packed, headers={"Content-Encoding": "gzip"})
+
+    return turn
+
+
+async def test_an_answer_without_an_end_is_broken_off() -> None:
+    async with opened("binance") as desk:
+        for ask in (desk.exchange.load_markets, partial(bars, desk)):
+            desk.venue.turns.append(bomb())
+            tracemalloc.start()
+            with pytest.raises(ExchangeUnavailable, match="more than 67,108,864 bytes"):
+                await ask()
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert peak < 80 * 2**20
+        await bars(desk)
+        desk.assert_one_token_a_request()
+
+
+@pytest.mark.parametrize("value", ["{}", "[]", "1000", '"ab"', '"k":0'])
+async def test_an_answer_of_too_many_values_is_not_parsed(value: str) -> None:
+    text = ",".join([value] * 3_500_000)
+    async with opened("binance") as desk:
+        desk.venue.turns.append(says(200, text=f"{{{text}}}" if ":" in value else f"[{text}]"))
+        with pytest.raises(ExchangeUnavailable, match=r"answered with [37],\d{3},\d{3} values"):
+            await bars(desk)
+        await bars(desk)
+
+
+async def test_a_stop_counts_however_long_its_body_is() -> None:
+    error = await fails("binance", bomb(429))
+    assert isinstance(error, ExchangeBlocked)
+
+
+async def test_answers_that_come_together_share_the_room() -> None:
+    async with opened("binance") as desk:
+        desk.venue.turns.extend(bomb(megabytes=40) for _ in range(4))
+        tracemalloc.start()
+        ends = await asyncio.gather(*(bars(desk) for _ in range(4)), return_exceptions=True)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert all(isinstance(end, ExchangeUnavailable) for end in ends)
+        assert any("more than 67,108,864 bytes" in str(end) for end in ends)
+        assert peak < 200 * 2**20
+        await bars(desk)
+
+
 @pytest.mark.parametrize(
     "turn",
     [
@@ -253,7 +309,7 @@ async def test_one_failed_request_does_not_spoil_the_next() -> None:
 async def test_a_refused_answer_is_forgotten_at_once(turn: Turn) -> None:
     """Connections keep the context they were opened in, and workers seldom collect garbage."""
     async with opened("binance") as desk:
-        desk.permit.after = no_report  # type: ignore[method-assign]
+        desk.permit.after = no_report  # type: ignore[method-assign, assignment]
         gc.collect()
         gc.disable()
         try:
