@@ -157,13 +157,15 @@ class Room:
                 size += len(piece)
                 self._free -= len(piece)
                 if self._free < 0:
-                    response.close()
                     raise AnswerTooLarge(f"more than {self._most:,} bytes of answers")
                 pieces.append(piece)
             response._body = b"".join(pieces)  # What aiohttp's own read() would set.
             pieces.clear()
             await response.read()
             yield
+        except BaseException:
+            response.close()
+            raise
         finally:
             self._free += size
 
