@@ -179,7 +179,7 @@ def test_a_precision_that_would_round_is_refused(
 ) -> None:
     (field, few), *_ = digits.items()
     with pytest.raises(InvalidInput, match=f"have more than {few} decimals") as refused:
-        nautilus.export(BTC, batches(lake), tmp_path / "catalog", Target.of(BTC, **digits))
+        nautilus.export(BTC, batches(lake), tmp_path / "catalog", Target("BTC.X", **digits))
     assert refused.value.field == field.replace("digits", "precision")
     assert not [*(tmp_path / "catalog").rglob("*.parquet")]
 
