@@ -139,7 +139,7 @@ def http_date_ms(text: str) -> int | None:
     """
     try:
         date = parsedate_to_datetime(text)
-    except (ValueError, IndexError, TypeError):
+    except (ValueError, IndexError, TypeError, OverflowError):
         return None
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)
