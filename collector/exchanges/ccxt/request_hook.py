@@ -39,7 +39,7 @@ _LONGEST_ERROR = 1_000
 """An answer that demands a stop is short; a page of bars is not searched for one."""
 _LONG_ANSWER = 4 * 2**20
 _MOST_VALUES = 3_000_000
-"""A parsed value takes up to 25 times its text. Lists of markets have some hundred thousand."""
+"""Measured: 60 MB of `{},` take 1.5 GB when they are parsed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MOST_BYTES = 64 * 2**20
-"""How much of an exchange's answers, decoded, may be in memory at one time. A list of markets has
-up to 20 MB, a page 1 MB."""
+"""How much of an exchange's answers, decoded, may be in memory at one time."""
 
 
 class RequestRefused(aiohttp.ClientConnectionError):
