@@ -13,6 +13,7 @@ from collector import logs
 from collector.cli.failures import report
 from collector.errors import CollectorError
 from collector.mongo.location import mongodb
+from collector.operations.processes import forbid_core_dumps
 from collector.settings import Settings, load
 
 
@@ -36,6 +37,8 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         settings = load(arguments.config)
+        if not settings.core_dumps:
+            forbid_core_dumps()
         logs.configure(settings.logging.level, settings.logging.format)
         listening = ListenAddress.of(settings, arguments.host, arguments.port)
         uvloop.run(run(settings, listening))

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from api.app import Door, create_app
-from api.connection_bounds import BoundedConnection, WaitingConnections, waiting_allowed
+from api.connection_bounds import (
+    BoundedConnection,
+    UnreadConnections,
+    WaitingConnections,
+    waiting_allowed,
+)
 from api.deps import Services
 from api.feed import ChangeFeed
 from collector import logs
@@ -101,13 +106,20 @@ class Server(uvicorn.Server):
     """uvicorn, except that a signal is a wish to stop and not a way to die: the exit code is 0."""
 
     def __init__(
-        self, app: FastAPI, services: Services, waiting: WaitingConnections | None = None
+        self,
+        app: FastAPI,
+        services: Services,
+        waiting: WaitingConnections | None = None,
+        unread: UnreadConnections | None = None,
     ) -> None:
-        bounds = WaitingConnections(waiting_allowed()) if waiting is None else waiting
+        bounds = {
+            "waiting": WaitingConnections(waiting_allowed()) if waiting is None else waiting,
+            "unread": UnreadConnections() if unread is None else unread,
+        }
         super().__init__(
             uvicorn.Config(
                 app,
-                http=partial(BoundedConnection, waiting=bounds),  # type: ignore[arg-type]
+                http=partial(BoundedConnection, **bounds),  # type: ignore[arg-type]
                 lifespan="on",
                 ws="none",
                 log_config=None,

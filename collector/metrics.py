@@ -127,7 +127,9 @@ API_REQUEST_SECONDS = Histogram(
     "collector_api_request_seconds", "Time until the answer was complete", ["method", "route"]
 )
 API_CONNECTIONS_DROPPED = Counter(
-    "collector_api_connections_dropped_total", "Connections closed without a request", ["reason"]
+    "collector_api_connections_dropped_total",
+    "Connections closed without a request, or with an unread answer",
+    ["reason"],
 )
 PUBLISHED = Counter(
     "collector_published_total", "Messages published to Redis, by channel", ["channel"]

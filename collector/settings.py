@@ -63,6 +63,8 @@ class Settings(BaseSettings):
     mongo_patience_seconds: float = Field(default=60.0, ge=0)
     """How long `collector migrate` waits for a primary. Workers and the API wait without end."""
     mongo_db: str = "collector"
+    core_dumps: bool = False
+    """Whether a crash of a worker or the API may leave its memory, with all secrets, in a file."""
     data: str | None = None
     s3_endpoint: str | None = None
     """The server of an `s3://` in `data`, when it is not Amazon's own."""

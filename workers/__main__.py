@@ -15,6 +15,7 @@ from collector import logs
 from collector.cli.failures import report
 from collector.errors import CollectorError
 from collector.mongo.location import mongodb
+from collector.operations.processes import forbid_core_dumps
 from collector.settings import Settings, load
 from workers.main import Options, work
 from workers.seldom_garbage import look_seldom
@@ -45,6 +46,8 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         settings = load(arguments.config)
+        if not settings.core_dumps:
+            forbid_core_dumps()
         logs.configure(settings.logging.level, settings.logging.format)
         options = Options(arguments.concurrency, arguments.exchange, arguments.until_idle)
         look_seldom()

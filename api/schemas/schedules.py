@@ -4,10 +4,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from api.schemas.fields import WHOLE, Body, Period, TimeframeName
+from api.schemas.fields import WHOLE, Body, TimeframeName
 from collector.durations import DAY_MS
 from collector.errors import InvalidInput
 from collector.jobs import schedule as schedules
+from collector.operations.connector_change import LONGEST_PERIOD_MS
 from collector.operations.new_job import check_schedule
 
 
@@ -23,7 +24,7 @@ class IntervalBody(Body):
 
     mode: Literal["interval"]
     """At a distance"""
-    interval_ms: Period
+    interval_ms: Annotated[int, Field(ge=schedules.LEAST_INTERVAL_MS, le=LONGEST_PERIOD_MS), WHOLE]
     """The distance, in milliseconds"""
 
 

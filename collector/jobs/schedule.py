@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collector.market.timeframe import Timeframe
 
 INTERVAL_JITTER = 0.05
+LEAST_INTERVAL_MS = 1_000
+"""What a user may ask for: less would keep a worker and MongoDB busy with nothing else."""
 BAR_CLOSE_SETTLE_MS = 1_000
 BAR_CLOSE_SPREAD_MS = 2_000
 LEAST_POLL_SECONDS = 2.0

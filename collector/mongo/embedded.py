@@ -200,6 +200,9 @@ def _fasten(mongod: Path, home: Path, port: int, lock: HomeLock) -> Leash:
         "--logpath": str(log),
         "--logRotate": "reopen",
         "--keyFile": str(password_path(home)),
+        # mongod decompresses before it asks who is there, and versions with CVE-2025-14847 answer
+        # with memory of theirs. Clients on this machine gain nothing by compression.
+        "--networkMessageCompressors": "disabled",
     }
     parameters = (
         "diagnosticDataCollectionEnabled=false",  # up to 200 MB that are not used

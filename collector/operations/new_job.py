@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from collector.errors import InvalidInput
 from collector.jobs import types
 from collector.jobs.job import Cursor, Job, JobSpec
+from collector.jobs.schedule import LEAST_INTERVAL_MS, Every
 from collector.jobs.types import Span
 from collector.market.near import near
 from collector.operations import requested_history
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collector.operations.market_names import MarketNames
 
 _SOME_MOMENT_MS = 1_767_225_600_000
+LARGEST_PARAMS = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,10 @@ def check_range(since: int | None, until: int | None, now_ms: int) -> None:
 
 
 def check_schedule(schedule: Schedule) -> None:
-    """Refuses a schedule that never comes."""
+    """Refuses a schedule that never comes, or too often."""
+    if isinstance(schedule, Every) and schedule.interval_ms < LEAST_INTERVAL_MS:
+        reason = f"`interval_ms` must be at least {LEAST_INTERVAL_MS}"
+        raise InvalidInput("schedule.interval_ms", "bad_schedule", reason)
     try:
         schedule.next_run(_SOME_MOMENT_MS, 0.5)
     except StopIteration:
@@ -137,6 +142,9 @@ def check_params(row: JobType, given: Mapping[str, Any]) -> None:
     # Reading a record's annotations takes pydantic, which a verb without params need not import.
     from pydantic import TypeAdapter, ValidationError
 
+    if len(json.dumps(dict(given))) > LARGEST_PARAMS:
+        reason = f"params may have {LARGEST_PARAMS} bytes at most"
+        raise InvalidInput("params", "bad_param", reason)
     own = {each.name: given[each.name] for each in fields(row.params) if each.name in given}
     try:
         TypeAdapter(row.params).validate_json(json.dumps(own), strict=True)

@@ -6,6 +6,8 @@ import ctypes
 import os
 import signal
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -30,6 +32,20 @@ def become(module: str, *arguments: str) -> NoReturn:
 def last_line(output: bytes) -> str:
     """What a program that failed wrote last: its one line about the error."""
     return (output.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+
+
+def forbid_core_dumps() -> None:
+    """This process and its children leave none of their memory behind when they crash.
+
+    Passwords and keys are in it. The limit stops files; a collector of dumps that the kernel pipes
+    them to, such as systemd's, is sent one all the same, and with this filter an empty one.
+    """
+    import resource  # Windows, where commands for another machine run too, has none.
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    if sys.platform == "linux":
+        with suppress(OSError):  # A kernel without dumps has no such file.
+            Path("/proc/self/coredump_filter").write_text("0", "ascii")
 
 
 def die_with_parent() -> Callable[[], None] | None:

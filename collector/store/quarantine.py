@@ -3,6 +3,9 @@
 A file is named by what is in it, so the same rows refused again make no second file. Columns: `tf`,
 `ts` (null when the time cannot be read), `reason`, `code` (E_SCHEMA), `row` (JSON, as it came),
 `known_at`, `fence`.
+
+An exchange that sends other nonsense every time must not fill the disk with it: a series keeps
+MOST_FILES files of MOST_ROWS rows, and what comes after that is counted in the log.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pyarrow as pa
 
+from collector import logs
 from collector.store import footer as footers
 from collector.store import layout
 from collector.store.port import Corrupt
@@ -26,6 +30,11 @@ if TYPE_CHECKING:
     from collector.market.series import Series
     from collector.store.port import Storage
 
+_log = logs.get("collector.store")
+MOST_FILES = 500
+MOST_ROWS = 2_000
+LONGEST_ROW = 500
+"""Characters of one row's JSON; a longer row is kept as a list of its first so many."""
 QUARANTINE_SCHEMA = pa.schema(
     [
         ("tf", pa.string()),
@@ -42,7 +51,10 @@ QUARANTINE_SCHEMA = pa.schema(
 def quarantine(
     storage: Storage, series: Series, rejected: Sequence[Rejected], fence: int, known_at: int
 ) -> str | None:
-    """Makes the rejected rows durable; returns the file's path, None when there were no rows."""
+    """Makes the rejected rows durable.
+
+    Returns the file's path; None when there were no rows, or there are too many files of them.
+    """
     if not rejected:
         return None
     rows = [
@@ -55,12 +67,19 @@ def quarantine(
             "known_at": known_at,
             "fence": fence,
         }
-        for each in rejected
+        for each in rejected[:MOST_ROWS]
     ]
     name = f"{series.timeframe.file_name}-{_digest(rows)}.parquet"
     path = f"{layout.quarantine_folder(series)}/{name}"
-    if storage.stamp(path) is None:
-        storage.write_atomic(path, _encoded(series, rows))
+    if storage.stamp(path) is not None:
+        return path
+    is_full = len(quarantine_files(storage, series)) >= MOST_FILES
+    left_out = len(rejected) - (0 if is_full else len(rows))
+    if left_out:
+        _log.warning("quarantine_full", series=str(series), rows=left_out)
+    if is_full:
+        return None
+    storage.write_atomic(path, _encoded(series, rows))
     return path
 
 
@@ -104,7 +123,8 @@ def _digest(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _json(row: tuple[object, ...]) -> str:
     """The row as it came, with values that JSON cannot express as text."""
-    return orjson.dumps([_plain(value) for value in row], default=repr).decode()
+    text = orjson.dumps([_plain(value) for value in row], default=repr).decode()
+    return text if len(text) <= LONGEST_ROW else orjson.dumps([text[:LONGEST_ROW]]).decode()
 
 
 def _plain(value: object) -> Any:

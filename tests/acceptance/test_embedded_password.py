@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import struct
 import subprocess
 import tempfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 UNAUTHORIZED, AUTHENTICATION_FAILED = 13, 18
 OTHER_USER = 65_534
+OP_MSG, OP_COMPRESSED = 2013, 2012
+NOOP, SNAPPY, ZLIB, ZSTD = range(4)
 
 
 @pytest.fixture
@@ -58,6 +63,32 @@ async def test_without_its_password_the_database_answers_no_one(open_home: Path)
                 assert _read_by_another_user(open_home / name) == (1, b"")
         for file in (open_home / "mongod.json", open_home / "owner.lock"):
             assert ensure_password(open_home) not in file.read_text()
+
+
+async def _answer_to_compressed(port: int, compressor: int, claimed_bytes: int) -> bytes:
+    """What mongod says to a stranger's message that claims to be longer than it is."""
+    document = struct.pack("<i", claimed_bytes) + b"\x10a\x00\x01\x00\x00\x00"
+    message = b"\x00\x00\x00\x00\x00" + document
+    body = struct.pack("<iiB", OP_MSG, claimed_bytes + 500, compressor)
+    body += zlib.compress(message) if compressor == ZLIB else message
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(struct.pack("<iiii", 16 + len(body), 1, 0, OP_COMPRESSED) + body)
+    try:
+        return await reader.read(1)
+    except ConnectionResetError:
+        return b""
+    finally:
+        writer.close()
+
+
+async def test_a_message_that_claims_to_be_longer_is_not_answered_with_memory(
+    mongo: EmbeddedMongo,
+) -> None:
+    for compressor in (NOOP, SNAPPY, ZLIB, ZSTD):
+        for claimed_bytes in range(30, 3_000, 50):
+            said = await _answer_to_compressed(mongo.port, compressor, claimed_bytes)
+            assert said == b"", (compressor, claimed_bytes)
+    await _reads(mongo.uri)
 
 
 async def test_a_deleted_password_is_replaced_and_the_data_stays(tmp_path: Path) -> None:

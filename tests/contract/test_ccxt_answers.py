@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import socket
+import tracemalloc
+import zlib
 from email.utils import formatdate
-from typing import Any
+from functools import partial
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiohttp import web
 
 from collector.clock import ManualClock, SystemClock
+from collector.durations import DAY_MS
 from collector.errors import (
     BadRequest,
+    CollectorError,
     ConfigError,
     ExchangeBlocked,
     ExchangeRefused,
     ExchangeUnavailable,
 )
 from collector.exchanges.ccxt.exchange import CcxtExchange
+from collector.exchanges.ccxt.request_hook import RequestHook
+from collector.exchanges.ccxt.visit import Reply
 from tests.support.ccxt_venue import (
     FIRST_BAR_MS,
     MINUTE,
+    Desk,
     NotedPermit,
     Turn,
     Venue,
@@ -29,6 +41,9 @@ from tests.support.ccxt_venue import (
     says,
     serving,
 )
+
+if TYPE_CHECKING:
+    from collector.exchanges.port import Answer
 
 
 async def fails(exchange_id: str, turn: Turn, **how: Any) -> Exception:
@@ -71,6 +86,26 @@ async def test_binance_says_in_words_until_when_an_address_is_banned() -> None:
     error = await fails("binance", says(418, body), clock=ManualClock(1_700_000_000_000))
     assert isinstance(error, ExchangeBlocked)
     assert error.retry_after_ms == 90_000
+
+
+@pytest.mark.parametrize("asked", ["1e30", "9" * 300, "Fri, 31 Dec 9999 23:59:59 GMT"])
+async def test_no_venue_blocks_for_longer_than_a_year_or_delays_a_job_by_more_than_a_day(
+    asked: str,
+) -> None:
+    blocked = await fails("binance", says(429, {}, headers={"Retry-After": asked}))
+    assert isinstance(blocked, ExchangeBlocked)
+    assert blocked.retry_after_ms == 365 * DAY_MS
+    for status, error in ((503, ExchangeUnavailable), (404, ExchangeRefused)):
+        later = await fails("binance", says(status, text="no", headers={"Retry-After": asked}))
+        assert isinstance(later, error)
+        assert later.retry_after_ms == DAY_MS
+
+
+async def test_no_words_ban_for_longer_than_a_year() -> None:
+    body = {"code": -1003, "msg": "Way too many requests; IP banned until 9999999999999."}
+    error = await fails("binance", says(418, body))
+    assert isinstance(error, ExchangeBlocked)
+    assert error.retry_after_ms == 365 * DAY_MS
 
 
 async def test_the_firewall_of_binance_holds_for_five_minutes() -> None:
@@ -205,6 +240,109 @@ async def test_one_failed_request_does_not_spoil_the_next() -> None:
                 await desk.exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS, 3)
         page = await desk.exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS, 3)
         assert len(page.rows) == 3
+
+
+def bomb(status: int = 200, megabytes: int = 100) -> Turn:
+    """A turn that answers with spaces that are a thousandth of that size on the wire."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    packed = b"".join(packer.compress(b" " * 2**20) for _ in range(megabytes)) + packer.flush()
+
+    async def turn(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=status, body=packed, headers={"Content-Encoding": "gzip"})
+
+    return turn
+
+
+async def test_an_answer_without_an_end_is_broken_off() -> None:
+    async with opened("binance") as desk:
+        for ask in (desk.exchange.load_markets, partial(bars, desk)):
+            desk.venue.turns.append(bomb())
+            tracemalloc.start()
+            with pytest.raises(ExchangeUnavailable, match="more than 67,108,864 bytes"):
+                await ask()
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert peak < 80 * 2**20
+        await bars(desk)
+        desk.assert_one_token_a_request()
+
+
+@pytest.mark.parametrize("value", ["{}", "[]", "1000", '"ab"', '"k":0'])
+async def test_an_answer_of_too_many_values_is_not_parsed(value: str) -> None:
+    text = ",".join([value] * 3_500_000)
+    async with opened("binance") as desk:
+        desk.venue.turns.append(says(200, text=f"{{{text}}}" if ":" in value else f"[{text}]"))
+        with pytest.raises(ExchangeUnavailable, match=r"answered with [37],\d{3},\d{3} values"):
+            await bars(desk)
+        await bars(desk)
+
+
+async def test_a_stop_counts_however_long_its_body_is() -> None:
+    error = await fails("binance", bomb(429))
+    assert isinstance(error, ExchangeBlocked)
+
+
+async def test_answers_that_come_together_share_the_room() -> None:
+    async with opened("binance") as desk:
+        desk.venue.turns.extend(bomb(megabytes=40) for _ in range(4))
+        tracemalloc.start()
+        ends = await asyncio.gather(*(bars(desk) for _ in range(4)), return_exceptions=True)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert all(isinstance(end, ExchangeUnavailable) for end in ends)
+        assert any("more than 67,108,864 bytes" in str(end) for end in ends)
+        assert peak < 200 * 2**20
+        await bars(desk)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        says(200, {"not": "a list"}),
+        says(200, text="<html>"),
+        says(200, [[1, 2], 3]),
+        says(400, {"code": -1121, "msg": "Invalid symbol."}),
+        says(429, {"code": -1003, "msg": "Too many requests"}),
+        says(503, text="busy"),
+    ],
+)
+async def test_a_refused_answer_is_forgotten_at_once(turn: Turn) -> None:
+    """Connections keep the context they were opened in, and workers seldom collect garbage."""
+    async with opened("binance") as desk:
+        desk.permit.after = no_report  # type: ignore[method-assign, assignment]
+        gc.collect()
+        gc.disable()
+        try:
+            for ask in (
+                desk.exchange.load_markets,
+                desk.exchange.fetch_tickers,
+                partial(bars, desk),
+            ):
+                desk.venue.turns.append(turn)
+                with pytest.raises(CollectorError):
+                    await ask()
+            await asyncio.sleep(0)  # The loop holds what it runs at this moment.
+            assert [each for each in gc.get_objects() if keeps_an_answer(each)] == []
+        finally:
+            gc.enable()
+
+
+def keeps_an_answer(each: object) -> bool:
+    """A reply does, and so does a frame that an error went through."""
+    if isinstance(each, Reply):
+        return bool(each.body)
+    return isinstance(each, FrameType) and each.f_code in (
+        RequestHook.fetch2.__code__,
+        CcxtExchange._visit.__wrapped__.__code__,  # type: ignore[attr-defined]
+    )
+
+
+async def bars(desk: Desk) -> None:
+    await desk.exchange.fetch_bars("BTC/USDT", MINUTE, FIRST_BAR_MS, 3)
+
+
+async def no_report(_: Answer) -> None:
+    """The permit of other tests keeps what it was told."""
 
 
 async def test_an_adapter_that_was_closed_sends_nothing() -> None:

@@ -114,6 +114,19 @@ async def test_a_market_that_cannot_be_read_is_an_answer_that_cannot_be_read() -
             await desk.exchange.load_markets()
 
 
+async def test_a_market_that_cannot_be_stored_does_not_hide_the_others() -> None:
+    listed = recording("binance", "exchangeInfo")
+    like = listed["symbols"][0]
+    long = {**like, "symbol": "A" * 2**20, "baseAsset": "A" * 2**20}
+    async with opened("binance", markets=False) as desk:
+        desk.venue.turns.append(says(200, {**listed, "symbols": [*listed["symbols"], long]}))
+        markets = await desk.exchange.load_markets()
+        assert {market.symbol for market in markets.markets} == SYMBOLS["binance"]
+        desk.venue.turns.append(says(200, {**listed, "symbols": [long]}))
+        with pytest.raises(ExchangeUnavailable, match="no market that can be stored"):
+            await desk.exchange.load_markets()
+
+
 async def test_nothing_cannot_be_restored() -> None:
     async with opened("binance", markets=False) as desk:
         with pytest.raises(MarketsUnavailable):

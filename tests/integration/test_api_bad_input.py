@@ -91,6 +91,11 @@ BODIES: list[tuple[str, dict[str, Any] | list[Any] | str, str]] = [
     (JOBS, {**JOB, "fence": 99}, "fence"),
     (JOBS, {**JOB, "schedule": {"mode": "sometimes"}}, "schedule"),
     (JOBS, {**JOB, "schedule": {"mode": "interval"}}, "schedule.interval.interval_ms"),
+    (
+        JOBS,
+        {**JOB, "schedule": {"mode": "interval", "interval_ms": 999}},
+        "schedule.interval.interval_ms",
+    ),
     (JOBS, {**JOB, "schedule": {"mode": "cron", "expression": "at noon"}}, "schedule"),
     (
         JOBS,

@@ -19,12 +19,13 @@ from collector.market.candles import CandleBatch
 from collector.market.interval import Interval
 from collector.market.series import Series
 from collector.operations.doctor.finding import Level
-from collector.operations.doctor.mongodb import replica_set, unreachable
+from collector.operations.doctor.mongodb import holes, replica_set, unreachable
 from collector.settings import Settings
 from collector.simulated.listing import listings
 from collector.simulated.server import SimulatedExchange
 from collector.store import layout
 from collector.store.store import Store
+from tests.support.guarded_mongo import guarded_mongo
 from tests.support.verbs import run_here
 
 if TYPE_CHECKING:
@@ -130,6 +131,43 @@ def test_a_mongod_without_a_set_and_a_set_without_a_primary() -> None:
     assert (waiting.level, "no primary" in waiting.message) == (Level.PROBLEM, True)
     three = {"setName": "rs0", "hosts": ["a", "b", "c"], "isWritablePrimary": True, "me": "a"}
     assert replica_set(three).level is Level.OK
+
+
+async def test_a_server_that_gives_its_memory_away_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with guarded_mongo(home, "root", "s3cret") as server:
+        await server.initiate()
+        monkeypatch.setenv("COLLECTOR_MONGO_URI", server.uri)
+        monkeypatch.setenv("COLLECTOR_MONGO_USER", "root")
+        monkeypatch.setenv("COLLECTOR_MONGO_PASSWORD", "s3cret")
+        _, found = await examined()
+    said = of(found, "mongodb", "warning")
+    assert "MongoDB 6.0.5 has CVE-2025-14847" in said
+    assert "6.0.27" in said
+    assert "--networkMessageCompressors" in said
+
+
+@pytest.mark.parametrize(
+    ("version", "has_zlib", "names"),
+    [
+        ((4, 2, 25, 0), True, {"CVE-2025-14847"}),
+        ((6, 0, 26, 0), True, {"CVE-2025-14847"}),
+        ((6, 0, 26, 0), False, set()),
+        ((6, 0, 27, 0), True, set()),
+        ((7, 0, 27, 0), True, {"CVE-2025-14847", "CVE-2026-9740"}),
+        ((7, 0, 34, 0), True, {"CVE-2026-9740"}),
+        ((8, 0, 24, 0), True, set()),
+        ((8, 1, 9, 0), True, {"CVE-2025-14847", "CVE-2026-9740"}),
+        ((8, 3, 3, 0), True, set()),
+        ((9, 0, 0, 0), True, set()),
+    ],
+)
+def test_known_holes_of_a_version(
+    version: tuple[int, ...], has_zlib: bool, names: set[str]
+) -> None:
+    said = " ".join(each.message for each in holes(version, has_zlib=has_zlib))
+    assert {name for name in ("CVE-2025-14847", "CVE-2026-9740") if name in said} == names
 
 
 async def test_settings_that_cannot_be_read_are_a_finding(home: Path) -> None:

@@ -140,6 +140,19 @@ async def test_a_429_stops_the_run_at_once(database: Database, tmp_path: Path) -
         assert c.stored(0, until) == c.truth(c.first_ms, until)
 
 
+async def test_a_429_for_longer_than_a_number_can_hold_stops_the_run_too(
+    database: Database, tmp_path: Path
+) -> None:
+    config = WorkerConfig("ann", poll_seconds=0.2, tries=QUICK)
+    async with collecting(database, tmp_path, config=config) as c:
+        c.exchange.faults.add(TooManyRequests(endpoint="klines", retry_after_s=10**30))
+        job = await c.backfill(c.first_ms + DAY)
+        await c.until(job, lambda job: job.document["waiting_for"] == "retry")
+        connector = await c.registry.get("simulated")
+        assert connector.document["blocked_until"] > database.server_clock.now_ms() + 300 * DAY
+        assert [entry.status for entry in c.journal()] == [429]
+
+
 async def test_a_status_without_the_venue_s_words_pauses_no_job(
     database: Database, tmp_path: Path
 ) -> None:

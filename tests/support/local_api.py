@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
     from pathlib import Path
 
-    from api.connection_bounds import WaitingConnections
+    from api.connection_bounds import UnreadConnections, WaitingConnections
 
 LISTED = ("BTC/USDT", "ETH/USDT", "SOL/USDT")
 TIMEFRAMES = ("1m", "5m", "1h", "1d")
@@ -95,6 +95,7 @@ async def serving(
     patience: float = 10.0,
     history: HistoryTerms | None = None,
     waiting: WaitingConnections | None = None,
+    unread: UnreadConnections | None = None,
 ) -> AsyncIterator[Client]:
     """A server at work; everything of it has ended when the block does."""
     async with Limiter(database) as limiter:
@@ -105,7 +106,7 @@ async def serving(
             feed=ChangeFeed(database),
             history=history or HistoryTerms(),
         )
-        server = _Quiet(create_app(services, door or Door()), services, waiting)
+        server = _Quiet(create_app(services, door or Door()), services, waiting, unread)
         sock = listen("127.0.0.1", 0)
         running = asyncio.create_task(server.serve(sockets=[sock]))
         try:

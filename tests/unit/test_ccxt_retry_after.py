@@ -42,4 +42,6 @@ def test_http_dates() -> None:
     assert http_date_ms("Tue, 14 Nov 2023 22:13:20 GMT") == 1_700_000_000_000
     assert http_date_ms("Tue, 14 Nov 2023 22:13:20 -0000") == 1_700_000_000_000
     assert http_date_ms("yesterday") is None
+    assert http_date_ms(f"Tue, 14 Nov {'9' * 20} 22:13:20 GMT") is None
+    assert http_date_ms(f"Tue, 14 Nov 2023 22:13:20 +{'9' * 17}") is None
     assert http_date_ms("") is None

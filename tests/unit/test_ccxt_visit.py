@@ -43,5 +43,6 @@ async def test_a_visit_lets_go_of_what_it_heard() -> None:
     assert visit.last is second
     assert second.json == []
     await visit.end()
+    visit.forget()
     assert second.json is None
     assert second.reply is None

@@ -167,16 +167,39 @@ def test_noise_of_sums_is_no_precision() -> None:
 
 
 def test_a_given_precision_is_kept(lake: Path, tmp_path: Path) -> None:
-    target = Target.of(BTC, price_digits=4, size_digits=0)
+    target = Target.of(BTC, price_digits=4, size_digits=8)
     made = nautilus.export(BTC, batches(lake), tmp_path, target)
     metadata = pq.read_schema(made.path).metadata
-    assert (metadata[b"price_precision"], metadata[b"size_precision"]) == (b"4", b"0")
-    volumes = [
-        int.from_bytes(each, "little") for each in pq.read_table(made.path)["volume"].to_pylist()
-    ]
-    assert all(each % 10**16 == 0 for each in volumes), "volumes are rounded to it"
-    with pytest.raises(InvalidInput, match="more than 1 decimals"):
-        nautilus.export(BTC, batches(lake), tmp_path / "other", Target.of(BTC, price_digits=1))
+    assert (metadata[b"price_precision"], metadata[b"size_precision"]) == (b"4", b"8")
+
+
+@pytest.mark.parametrize("digits", [{"price_digits": 1}, {"size_digits": 0}])
+def test_a_precision_that_would_round_is_refused(
+    lake: Path, tmp_path: Path, digits: dict[str, int]
+) -> None:
+    (field, few), *_ = digits.items()
+    with pytest.raises(InvalidInput, match=f"have more than {few} decimals") as refused:
+        nautilus.export(BTC, batches(lake), tmp_path / "catalog", Target("BTC.X", **digits))
+    assert refused.value.field == field.replace("digits", "precision")
+    assert not [*(tmp_path / "catalog").rglob("*.parquet")]
+
+
+def test_every_contract_of_a_pair_is_an_instrument_of_its_own() -> None:
+    names = {
+        "BTC/USDT": "BTCUSDT",
+        "BTC/USDT:USDT": "BTCUSDT-PERP",
+        "BTC/USDT:USDT-261225": "BTCUSDT-261225",
+        "BTC/USDT:USDT-270326": "BTCUSDT-270326",
+        "BTC/USDT:USDT-261225-100000-C": "BTCUSDT-261225-100000-C",
+        "BTC/USDT:USDT-261225-100000-P": "BTCUSDT-261225-100000-P",
+        "XRP/USDT:USDT-261225-0.55-C": "XRPUSDT-261225-0.55-C",
+        "BTC/USD:USD": "BTCUSD-PERP",
+        "BTC/USD:BTC": "BTCUSD-BTC-PERP",
+        "BTC/USD:BTC-261225": "BTCUSD-BTC-261225",
+    }
+    series = {symbol: Series.of("binance", symbol, "1m") for symbol in names}
+    made = {symbol: Target.of(each).instrument for symbol, each in series.items()}
+    assert made == {symbol: f"{name}.BINANCE" for symbol, name in names.items()}
 
 
 def test_two_files_of_a_catalog_never_overlap(lake: Path, tmp_path: Path) -> None:

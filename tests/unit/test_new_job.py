@@ -101,6 +101,18 @@ def test_a_schedule_that_never_comes_is_refused() -> None:
         job_spec(never, NOW)
 
 
+def test_a_schedule_that_comes_all_the_time_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="at least 1000") as refused:
+        job_spec(JobRequest("b", "compact", schedule=Every(999)), NOW)
+    assert refused.value.field == "schedule.interval_ms"
+
+
+def test_params_have_a_largest_size() -> None:
+    with pytest.raises(InvalidInput, match="at most") as refused:
+        job_spec(JobRequest("b", "compact", params={"note": "x" * 2**20}), NOW)
+    assert refused.value.field == "params"
+
+
 def test_params_of_a_type_have_their_form_and_notes_are_kept() -> None:
     noted = {"any_age": True, "ticket": "OPS-1"}
     assert job_spec(JobRequest("b", "gap_scan", params=noted), NOW).params == noted

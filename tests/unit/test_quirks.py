@@ -136,6 +136,8 @@ def test_headers_say_what_was_counted_or_what_is_left() -> None:
     assert kucoin.counted({"gw-ratelimit-remaining": "9999"}) == [(kucoin.windows[0], 0)]
     assert kucoin.counted({"gw-ratelimit-remaining": "many"}) == []
     assert kucoin.counted({}) == []
+    for absurd in ("9" * 20, "9" * 5_000, "\u00b2"):
+        assert binance.counted({"x-mbx-used-weight-1m": absurd}) == []
 
 
 def test_bybit_counts_requests() -> None:

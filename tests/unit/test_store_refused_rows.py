@@ -9,6 +9,7 @@ import pytest
 
 from collector.market.answer import Rejected
 from collector.market.series import Series
+from collector.store import quarantine as quarantines
 from collector.store.refused_rows import Place, Which, refused_rows
 from tests.support.bars import BTC, ETH, at
 
@@ -32,6 +33,28 @@ def filled(lake: Lake) -> Store:
     refuse(store, Series.of("binance", "BTC/USDT", "1h"), 60)
     refuse(store, HOURS, 120)
     return store
+
+
+def test_nonsense_that_differs_every_time_fills_no_disk(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quarantines, "MOST_FILES", 3)
+    monkeypatch.setattr(quarantines, "MOST_ROWS", 2)
+    store = lake.store()
+    for first in range(0, 50, 5):
+        refuse(store, BTC, *range(first, first + 5))
+    refuse(store, BTC, *range(5))
+    refuse(store, HOURS, 120)
+    assert times(store, Which("binance")) == [at(n) for n in (0, 1, 5, 6, 10, 11)]
+    assert times(store, Which("bybit")) == [at(120)]
+
+
+def test_a_huge_row_is_kept_by_its_beginning(lake: Lake) -> None:
+    store = lake.store()
+    row = Rejected("ohlc", None, ("x" * 2**20, 1.0))
+    store.quarantine(BTC, [row], fence=3, known_at=7)
+    [kept] = refused_rows(store.storage, Which())
+    assert kept.row == ['["' + "x" * (quarantines.LONGEST_ROW - 2)]
 
 
 def times(store: Store, which: Which) -> list[int]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from ccxt.base import errors as ccxt
 
+from collector.durations import DAY_MS
 from collector.errors import (
     BadRequest,
     CollectorError,
@@ -37,6 +38,9 @@ _STOP = frozenset({_TEAPOT, 429})
 _UNAVAILABLE_FOR_LEGAL_REASONS = 451
 _TRY_AGAIN = frozenset({408, 425})
 _LONGEST_REASON = 300
+_LONGEST_DELAY_MS = DAY_MS
+_LONGEST_BAN_MS = 365 * DAY_MS
+"""Whatever a venue demands: MongoDB cannot hold any number, and a person has to hear of it."""
 
 _BLOCKED = (ccxt.DDoSProtection, ccxt.RateLimitExceeded)
 _PASSING = (ccxt.RequestTimeout, ccxt.OnMaintenance)
@@ -82,9 +86,8 @@ def sorted_error(error: Exception, quirks: Quirks, reply: Reply | None, clock: C
     if isinstance(error, _OUR_MISTAKE) and not bare:
         return BadRequest(f"{venue} refused the request: {_reason(error, reply)}")
     if reply is not None and 400 <= status < 500:
-        wait = retry_after_ms(reply, clock)
         message = f"{venue} refused the request: {_reason(error, reply)}"
-        return ExchangeRefused(message, kind=str(status), retry_after_ms=wait)
+        return ExchangeRefused(message, kind=str(status), retry_after_ms=_delay_ms(reply, clock))
     if isinstance(error, ccxt.BaseError) or reply is not None or _happened_in_ccxt(error):
         # With an answer received, any other failure happened in reading it.
         return _unavailable(venue, error, reply, clock)
@@ -136,7 +139,7 @@ def http_date_ms(text: str) -> int | None:
     """
     try:
         date = parsedate_to_datetime(text)
-    except (ValueError, IndexError, TypeError):
+    except (ValueError, IndexError, TypeError, OverflowError):
         return None
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)
@@ -158,19 +161,25 @@ def _ban_ms(quirks: Quirks, rule: BanRule | None, reply: Reply | None, clock: Cl
     if reply is None:
         return None
     wait_ms = retry_after_ms(reply, clock)
-    if wait_ms is not None:
-        return wait_ms
     until = re.search(quirks.banned_until, reply.body) if quirks.banned_until else None
-    if until is not None:
-        return max(0, int(until.group(1)) - clock.wall_ms())
+    if wait_ms is None and until is not None:
+        wait_ms = max(0, int(until.group(1)) - clock.wall_ms())
+    if wait_ms is not None:
+        return min(wait_ms, _LONGEST_BAN_MS)
     return None if rule is None else rule.wait_ms
+
+
+def _delay_ms(reply: Reply | None, clock: Clock) -> int | None:
+    """How long an answer that is no ban wants the job to wait."""
+    wait_ms = None if reply is None else retry_after_ms(reply, clock)
+    return None if wait_ms is None else min(wait_ms, _LONGEST_DELAY_MS)
 
 
 def _unavailable(
     venue: str, error: Exception, reply: Reply | None, clock: Clock
 ) -> ExchangeUnavailable:
-    wait = None if reply is None else retry_after_ms(reply, clock)
-    return ExchangeUnavailable(f"{venue}: {_reason(error, reply)}", retry_after_ms=wait)
+    message = f"{venue}: {_reason(error, reply)}"
+    return ExchangeUnavailable(message, retry_after_ms=_delay_ms(reply, clock))
 
 
 def _reason(error: Exception, reply: Reply | None) -> str:

@@ -243,17 +243,21 @@ class CcxtExchange:
             raise
         except Exception as error:
             reply = None if visit.last is None else visit.last.reply
+            found: Exception | None
             found = visit.denial or sorted_error(error, self.quirks, reply, self._clock)
             await self._outcomes.judged(visit, found)
             if found is error:
                 raise
             raise found from error
         finally:
+            found = reply = None  # This frame is in the traceback of what was found.
             await visit.end()
             # An answer to a task that was left behind is not judged.
             await self._outcomes.judged(visit)
-        if visit.denial is not None:
-            raise visit.denial
+            denial = visit.denial
+            visit.forget()
+        if denial is not None:
+            raise denial
 
     def _require(self, symbol: str, timeframe: Timeframe) -> None:
         self._require_market(symbol)

@@ -11,9 +11,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
+from collector import logs
+from collector.errors import ExchangeUnavailable
 from collector.exchanges.port import Market, Markets
+from collector.market.symbol import symbol_to_name
 from collector.market.timeframe import Timeframe
 
+_log = logs.get("collector.exchanges")
+LARGEST_MARKET = 64 * 1024
+"""Bytes of one market that are stored, as JSON; usually some 1,500."""
 _LEFT_OUT = frozenset(
     {"info", "taker", "maker", "tiers", "tierBased", "percentage", "feeSide", "marginModes"}
 )
@@ -22,8 +30,17 @@ _LARGEST_INT = 2**63 - 1
 
 
 def markets_of(exchange_id: str, ccxt_markets: Any, ccxt_timeframes: Any) -> Markets:
-    """What ccxt has loaded, in the order of its symbols."""
-    markets = [_market(ccxt_markets[symbol]) for symbol in sorted(ccxt_markets)]
+    """What ccxt has loaded, in the order of its symbols.
+
+    Markets that could not be stored are left out: a name of a megabyte is no folder, and one huge
+    document would keep MongoDB from storing the others.
+    """
+    loaded = [_market(ccxt_markets[symbol]) for symbol in sorted(ccxt_markets)]
+    markets = [market for market in loaded if _is_storable(market)]
+    if len(markets) < len(loaded):
+        _log.warning("markets_left_out", exchange=exchange_id, count=len(loaded) - len(markets))
+        if not markets:
+            raise ExchangeUnavailable(f"{exchange_id} listed no market that can be stored")
     names = [name for name in (ccxt_timeframes or {}) if _is_timeframe(name)]
     return Markets(exchange_id=exchange_id, markets=tuple(markets), timeframes=tuple(names))
 
@@ -40,6 +57,14 @@ def _market(raw: Any) -> Market:
         listed_ms=created if isinstance(created, int) and created > 0 else None,
         raw=_plain(_kept(raw)),
     )
+
+
+def _is_storable(market: Market) -> bool:
+    try:
+        symbol_to_name(market.symbol)
+    except ValueError:
+        return False
+    return len(orjson.dumps(market.raw)) <= LARGEST_MARKET
 
 
 def _kept(raw: Any) -> dict[str, Any]:

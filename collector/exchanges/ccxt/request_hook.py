@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 _SNIPPET = 120
 _LONGEST_ERROR = 1_000
 """An answer that demands a stop is short; a page of bars is not searched for one."""
+_LONG_ANSWER = 4 * 2**20
+_MOST_VALUES = 3_000_000
+"""Measured: 60 MB of `{},` take 1.5 GB when they are parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,7 @@ class RequestHook(BaseExchange):  # type: ignore[misc] # ccxt has no types
                 await outcomes.failed(errand, cancelled)
                 raise
             except Exception as error:
+                found: Exception | None
                 found = sorted_error(error, self.desk.quirks, errand.reply, self.desk.clock)
                 if isinstance(found, RetryLater):
                     visit.failure = found
@@ -89,6 +93,8 @@ class RequestHook(BaseExchange):  # type: ignore[misc] # ccxt has no types
                 if found is error:
                     raise
                 raise found from error
+            finally:
+                found = None  # This frame, with a whole answer, is in its traceback.
             await outcomes.answered(visit, errand)
             return answer
 
@@ -118,6 +124,10 @@ class RequestHook(BaseExchange):  # type: ignore[misc] # ccxt has no types
     def parse_json(self, http_response: Any) -> Any:
         """The answer. A page of bars stays text where ccxt does not look at its rows."""
         errand, visit = current_errand(), current_visit()
+        if len(http_response) > _LONG_ANSWER:
+            values = sum(map(http_response.count, ",[{"))
+            if values > _MOST_VALUES:
+                raise BadResponse(f"{self.id} answered with {values:,} values")
         path = self.desk.places.of(errand.call.endpoint) if errand and visit.wants_bars else None
         parsed = None
         if path is not None:

@@ -2,9 +2,10 @@
 
 aiohttp by itself sends an idempotent request again when a kept-alive connection turns out to be
 dropped, and follows redirects: below ccxt's throttle, so that one token became two requests. A
-client middleware stands under both, on public interface only. It buys the errand's token when its
-first request is about to leave and refuses any further one; and it renames the errors that aiohttp
-would resend on, so that the job receives the dropped connection as an error and decides.
+client middleware stands under both, on public interface but for one attribute (`Room`). It buys the
+errand's token when its first request is about to leave and refuses any further one; and it renames
+the errors that aiohttp would resend on, so that the job receives the dropped connection as an error
+and decides.
 
 Where a connection has to be opened first, the handshakes may outlast the token: a request that
 would leave late buys another, with the connection in hand. (A connection before every token would
@@ -19,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import deque
+from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +31,16 @@ from collector.errors import ConfigError
 from collector.exchanges.ccxt.visit import Reply, current_errand
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
     from aiohttp.connector import Connection
 
     from collector.clock import Clock
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+MOST_BYTES = 64 * 2**20
+"""How much of an exchange's answers, decoded, may be in memory at one time."""
 
 
 class RequestRefused(aiohttp.ClientConnectionError):
@@ -43,6 +49,10 @@ class RequestRefused(aiohttp.ClientConnectionError):
 
 class ConnectionLost(aiohttp.ClientConnectionError):
     """The connection broke before an answer. Unlike its cause, aiohttp does not resend on it."""
+
+
+class AnswerTooLarge(aiohttp.ClientPayloadError):
+    """An answer did not end within the bytes that there is room for."""
 
 
 def tls_of(address: str | None, authorities: str) -> ssl.SSLContext | bool:
@@ -95,7 +105,7 @@ def one_request_a_token(
 ) -> ClientMiddlewareType:
     """The last check before the wire. Its answers come with their bodies."""
     origin = None if address is None else URL(address).origin()
-    turns = Turns()
+    turns, room = Turns(), Room()
 
     async def guard(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
         errand = current_errand()
@@ -119,8 +129,8 @@ def one_request_a_token(
                     response.close()
                     target = response.headers.get("Location", "nowhere")
                     raise RequestRefused(f"a redirect to {target} was not followed")
-                await response.read()
-                await turns.mine()
+                async with room.read(response):
+                    await turns.mine()
         except aiohttp.ClientConnectorError:
             raise  # never connected; aiohttp does not resend these
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
@@ -128,6 +138,35 @@ def one_request_a_token(
         return response
 
     return guard
+
+
+class Room:
+    """The memory for answers of one exchange: a few bytes on the wire may decode to gigabytes."""
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        self._most = self._free = most
+
+    @asynccontextmanager
+    async def read(self, response: ClientResponse) -> AsyncIterator[None]:
+        """Reads the body. Inside, it takes up room; after that its reader parses and drops it."""
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            async for piece in response.content.iter_any():
+                size += len(piece)
+                self._free -= len(piece)
+                if self._free < 0:
+                    raise AnswerTooLarge(f"more than {self._most:,} bytes of answers")
+                pieces.append(piece)
+            response._body = b"".join(pieces)  # What aiohttp's own read() would set.
+            pieces.clear()
+            await response.read()
+            yield
+        except BaseException:
+            response.close()
+            raise
+        finally:
+            self._free += size
 
 
 def lower_case(headers: Any) -> dict[str, str]:

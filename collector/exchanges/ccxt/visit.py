@@ -159,9 +159,16 @@ class Visit:
             task.cancel()
         if left:
             await asyncio.gather(*left, return_exceptions=True)
-        if self.last is not None and self.last not in self.unjudged:
+
+    def forget(self) -> None:
+        """Drops all that it brought: connections, and their timers in the event loop, keep the
+        context that they were opened in, and so this object.
+        """
+        if self.last is not None:
             self.last.forget()
+        self.last = self.failure = self.denial = None
         self.raw_rows = self.raw_columns = self.unread = self.parsed = None
+        self._tasks.clear()
 
 
 _VISIT: ContextVar[Visit] = ContextVar("collector_ccxt_visit")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _BARS = ("kline", "candle", "ohlc")
 """What endpoints of bars are called."""
+_COUNT = re.compile("[0-9]{1,15}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +204,11 @@ class Quirks:
         return None if is_contract and self.trades_of_spot_only else self.trades_page
 
     def counted(self, headers: Mapping[str, str]) -> list[tuple[VenueWindow, int]]:
-        """What the venue has counted by an answer's headers, by window."""
+        """What the venue has counted by an answer's headers, by window; absurd numbers left out."""
         used = [(window, headers.get(name, "")) for name, window in self.usage_headers.items()]
         left = [(window, headers.get(name, "")) for name, window in self.remaining_headers.items()]
-        return [(window, int(text)) for window, text in used if text.isdigit()] + [
-            (window, max(0, window.limit - int(text))) for window, text in left if text.isdigit()
+        return [(window, int(text)) for window, text in used if _COUNT.fullmatch(text)] + [
+            (window, max(0, window.limit - int(text)))
+            for window, text in left
+            if _COUNT.fullmatch(text)
         ]

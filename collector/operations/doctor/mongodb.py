@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pymongo.errors import PyMongoError
@@ -22,6 +23,8 @@ from collector.mongo.schema import VERSION, current_version
 from collector.operations.doctor.finding import Finding, ok, problem, warning
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from collector.mongo.client import Database, Document
     from collector.settings import Settings
 
@@ -31,6 +34,42 @@ TESTED = (6, 0)
 SLOW_MS = 50.0
 """A request buys its token first, and waits this long for it."""
 _ASKED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A fault of MongoDB that anyone who reaches its port can use, without a login."""
+
+    name: str
+    effect: str
+    begins: tuple[int, ...]
+    """The first version that has it."""
+    mended: tuple[tuple[int, ...], ...]
+    """The first version without it, for each series that was mended."""
+    needs_zlib: bool = False
+
+    def is_in(self, version: Sequence[int]) -> bool:
+        """A series that was never mended has it as long as a newer series was mended."""
+        number = tuple(version[:3])
+        own = [fix for fix in self.mended if fix[:2] == number[:2]]
+        return self.begins <= number < max(own or self.mended)
+
+
+HOLES = (
+    Hole(
+        "CVE-2025-14847",
+        "gives parts of its memory away",
+        begins=(3, 6),
+        mended=((4, 4, 30), (5, 0, 32), (6, 0, 27), (7, 0, 28), (8, 0, 17), (8, 2, 3)),
+        needs_zlib=True,
+    ),
+    Hole(
+        "CVE-2026-9740",
+        "can be made to crash",
+        begins=(7, 0),
+        mended=((7, 0, 35), (8, 0, 24), (8, 2, 10), (8, 3, 3)),
+    ),
+)
 
 
 def unreachable(settings: Settings, error: Exception) -> Finding:
@@ -55,7 +94,7 @@ async def mongodb(database: Database, settings: Settings) -> list[Finding]:
     """Everything about a database that has answered."""
     hello = await database.fairly(database.raw.command, "hello")
     return [
-        await _server(database, settings),
+        *await _server(database, settings),
         replica_set(hello),
         *await _writes(database),
         await _round_trip(database),
@@ -63,14 +102,34 @@ async def mongodb(database: Database, settings: Settings) -> list[Finding]:
     ]
 
 
-async def _server(database: Database, settings: Settings) -> Finding:
+async def _server(database: Database, settings: Settings) -> list[Finding]:
     admin = database.raw.client.admin
     build = await database.fairly(admin.command, "buildInfo")
+    version = build["versionArray"]
     words = f"MongoDB {build['version']}, {_place(database, settings)}"
-    if tuple(build["versionArray"][:2]) < TESTED:
+    agreed = await database.fairly(admin.command, "hello", compression=["zlib"])
+    findings = holes(version, has_zlib="zlib" in agreed.get("compression", []))
+    if tuple(version[:2]) < TESTED:
         oldest = ".".join(map(str, TESTED))
-        return warning(AREA, f"{words}: older than {oldest}", f"upgrade it to {oldest} or newer")
-    return ok(AREA, words)
+        older = warning(AREA, f"{words}: older than {oldest}", f"upgrade it to {oldest} or newer")
+        return [older, *findings]
+    return [ok(AREA, words), *findings]
+
+
+def holes(version: Sequence[int], *, has_zlib: bool) -> list[Finding]:
+    """A warning for each known hole of a server."""
+    findings = []
+    for hole in HOLES:
+        if not hole.is_in(version) or (hole.needs_zlib and not has_zlib):
+            continue
+        release = ".".join(map(str, version[:3]))
+        fixes = ", ".join(".".join(map(str, fix)) for fix in hole.mended)
+        helps = f"upgrade it to {fixes} or newer in its series"
+        if hole.needs_zlib:
+            helps += ", or start it with --networkMessageCompressors snappy,zstd"
+        words = f"MongoDB {release} has {hole.name}: without a login it {hole.effect}"
+        findings.append(warning(AREA, words, helps))
+    return findings
 
 
 def _place(database: Database, settings: Settings) -> str:

@@ -61,9 +61,14 @@ class Target:
 
     @classmethod
     def of(cls, series: Series, instrument: str | None = None, **digits: int | None) -> Target:
-        """`BTCUSDT.BINANCE`, and `BTCUSDT-PERP.BINANCE` for a contract, unless one is given."""
-        pair, contract, _ = series.symbol.partition(":")
-        name = re.sub(r"[\s/.]", "", pair) + ("-PERP" if contract else "")
+        """`BTCUSDT.BINANCE`, and for a contract all that tells it from others of its pair."""
+        pair, _, contract = series.symbol.partition(":")
+        name = re.sub(r"[\s/.]", "", pair)
+        if contract:
+            settled_in, _, term = contract.partition("-")
+            if settled_in != pair.partition("/")[2]:
+                name += f"-{settled_in}"
+            name += f"-{term or 'PERP'}"
         return cls(instrument or f"{name}.{series.exchange_id.upper()}", **digits)
 
 
@@ -138,18 +143,21 @@ class _Bars:
         return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
     def _digits(self, prices: fixed_point.Floats, sizes: fixed_point.Floats) -> tuple[int, int]:
-        wanted = self._target
-        price, size = wanted.price_digits, wanted.size_digits
-        if price is not None and not fixed_point.is_exact(prices, price):
-            reason = f"prices of {self._series} have more than {price} decimals"
-            raise InvalidInput("price_precision", "too_few_decimals", reason)
-        price = fixed_point.decimals_of(prices) if price is None else price
-        size = fixed_point.decimals_of(sizes) if size is None else size
-        self.price_digits, self.size_digits = (
-            max(self.price_digits, price),
-            max(self.size_digits, size),
-        )
+        price = self._decimals(prices, self._target.price_digits, "price")
+        size = self._decimals(sizes, self._target.size_digits, "size")
+        self.price_digits = max(self.price_digits, price)
+        self.size_digits = max(self.size_digits, size)
         return price, size
+
+    def _decimals(self, values: fixed_point.Floats, given: int | None, what: str) -> int:
+        """Those that were given, or that the values have. InvalidInput where they are too few."""
+        if given is None:
+            return fixed_point.decimals_of(values)
+        if not fixed_point.is_exact(values, given):
+            names = {"price": "prices", "size": "volumes"}
+            reason = f"{names[what]} of {self._series} have more than {given} decimals"
+            raise InvalidInput(f"{what}_precision", "too_few_decimals", reason)
+        return given
 
     def _check(self, values: fixed_point.Floats, most: float, what: str) -> None:
         if not ((values >= 0) & (values <= most)).all():
