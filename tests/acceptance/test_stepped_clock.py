@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -14,7 +13,7 @@ import pytest
 from collector.connectors.connector import Limits
 from tests.acceptance.job_diary import JobDiary
 from tests.acceptance.live_jobs import WITHIN_SECONDS, LiveJobs
-from tests.acceptance.stepped_mongo import SteppedMongo, stepped_mongo, why_not
+from tests.acceptance.stepped_mongo import SteppedMongo, require_stepped_clocks, stepped_mongo
 from tests.support.fleet import LONG, PAGES_OF_100, fleet
 from tests.support.until import until
 
@@ -33,10 +32,7 @@ HANDFUL = 12
 
 @pytest.fixture
 async def own_mongo(tmp_path: Path) -> AsyncIterator[SteppedMongo]:
-    reason = why_not()
-    if reason is not None:
-        assert not os.environ.get("CI"), reason
-        pytest.skip(reason)
+    require_stepped_clocks()
     async with stepped_mongo(tmp_path) as mongo:
         yield mongo
 
@@ -53,7 +49,7 @@ async def test_the_clock_of_this_mongod_can_be_stepped(
 ) -> None:
     assert await ahead_seconds(own_database) == (0, 0)
     for seconds in (TEN_MINUTES, -TEN_MINUTES):
-        own_mongo.step_to(seconds)
+        own_mongo.clock.step_to(seconds)
 
         async def is_there(seconds: int = seconds) -> bool:
             return await ahead_seconds(own_database) == (seconds, seconds)
@@ -98,7 +94,7 @@ async def stepped(mongo: SteppedMongo, seconds: int, live: LiveJobs) -> AsyncIte
             await asyncio.sleep(1)
             counts.append((time.monotonic(), await live.fences()))
 
-    mongo.step_to(seconds)
+    mongo.clock.step_to(seconds)
     counting = asyncio.create_task(count())
     try:
         yield
