@@ -18,6 +18,7 @@ from collector.jobs import settlement
 from collector.jobs.job import JobSpec
 from collector.jobs.leasing import Leasing
 from collector.jobs.queue import JobQueue
+from collector.jobs.schedule import Every
 from collector.jobs.sweep import sweep
 from collector.jobs.turn import DutyTurn
 from collector.mongo.remembered_time import MOVING_FOR_MS, RememberedTime
@@ -128,6 +129,22 @@ async def test_schedules_of_many_jobs_are_moved_in_short_statements_that_wake_no
     assert max(moved) <= 1_000
     assert sum(moved) == 2_501
     assert await database.jobs.count_documents({"wake": {"$ne": template.get("wake")}}) == 0
+
+
+async def test_a_run_that_ends_by_a_worker_that_has_not_noticed_is_not_planned_an_hour_late(
+    database: Database, queue: JobQueue
+) -> None:
+    """Schedules were moved already; nobody would move this one."""
+    await queue.add(JobSpec("x", "a", schedule=Every(30_000)))
+    await queue.add(JobSpec("x", "b"))
+    ann = Leasing(database, "ann")
+    regular, waiting = await ann.claim("x", 2)
+    stale_ms = await database.now_ms() + HOUR_MS
+    await ann.settle(regular, settlement.again(regular.job, stale_ms, 0.5))
+    denied = RateLimited("x", 20_000, "window", retry_at_ms=stale_ms + 20_000)
+    await ann.settle(waiting, settlement.wait_for_token(denied, 0.0))
+    assert 25_000 < await due_in(database, regular.job) <= 30_000
+    assert 15_000 < await due_in(database, waiting.job) <= 20_000
 
 
 # -- leases, blocks and turns -----------------------------------------------------------------
