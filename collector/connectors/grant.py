@@ -16,6 +16,7 @@ room it needs, or lighter ones would always come before it.
 
 What the windows had counted before the statement stays in `limiter.before`. It is needed when the
 server's clock has been set ahead: then grants that still count seem to be old (lane.py).
+`limiter.ahead_at` is when they were dated forward last (clock_correction.py).
 
 The stages: `_now` is the clock, never behind the last grant; `_w0`, `_w1`, ... are the windows
 moved up to `_now` and charged; `_k` is how many may go; the last stage writes all of it back, or
@@ -183,6 +184,7 @@ def _granted(connector: Connector, windows: Sequence[GrantWindow], ask: Ask) -> 
             "nonce": ask.nonce,
             "granted": "$_k",
             "before": _COUNTED,
+            "ahead_at": "$limiter.ahead_at",
             "saved": saved,
             "windows": [each.charged(ask.wants) for each in windows],
         },

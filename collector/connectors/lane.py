@@ -12,6 +12,7 @@ when no request waits.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import uuid
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING
 from pymongo import ReturnDocument
 
 from collector import metrics
-from collector.connectors.clock_correction import correction
+from collector.connectors.clock_correction import correction, set_ahead
 from collector.connectors.connector import Connector
 from collector.connectors.grant import Ask, answer_projection, grant_filter, grant_pipeline
 from collector.connectors.grant_answer import GrantAnswer
@@ -94,6 +95,8 @@ class Lane:
         self._connector: Connector | None = None
         self._seen: tuple[int, float] | None = None  # the server's time, and when it was read
         self._step_charged_at = float("-inf")
+        self._compared: tuple[float, int] | None = None
+        """How far the server's clock was ahead of ours at our last answer, and what it showed."""
 
     async def acquire(self, want: Want, patience: float, urgency: int = 0) -> Token:
         """A token, at once or within `patience` seconds. Raises RateLimited, CostNeverFits."""
@@ -196,6 +199,7 @@ class Lane:
         self.way.flying.lateness = answer.lateness
         if answer.now is not None:
             self._server_clock.anchor(answer.now, answer.sent)
+            await self._date_forward(answer)
         if self._seems_older(answer):
             # The grant may be too much: it is dropped, and what seemed to have expired is charged.
             self.way.flying.charge(answer.expired)
@@ -331,6 +335,22 @@ class Lane:
         if stepped and answer.written:
             self._step_charged_at = self._clock.monotonic()
         return stepped and answer.written
+
+    async def _date_forward(self, answer: GrantAnswer) -> None:
+        """After a step ahead, lets what still counts go on as long as it would have without it.
+
+        A slow answer proves no step: our idea of the server's clock moves only when an answer
+        contradicts it.
+        """
+        offset_ms = self._server_clock.offset_ms
+        if self._compared is not None:
+            before_ms, seen_ms = self._compared
+            gained_ms = math.ceil(offset_ms - before_ms)
+            if gained_ms > min(window.margin_ms for window in answer.connector.all_windows):
+                await self._collection.update_one(
+                    *set_ahead(self.exchange_id, gained_ms, since_ms=seen_ms)
+                )
+        self._compared = offset_ms, answer.now_ms
 
     def _has_moved_ahead(self, answer: GrantAnswer) -> bool:
         windows = answer.connector.all_windows

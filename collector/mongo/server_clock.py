@@ -48,6 +48,12 @@ class ServerClock:
         """Whether any answer has contained the server's time."""
         return self._far.is_known
 
+    @property
+    def offset_ms(self) -> float:
+        """What the server's time is ahead of our monotonic one; grows when its clock is set
+        ahead."""
+        return self._far.offset_ms
+
     def is_stale(self, after_seconds: float) -> bool:
         """Whether no answer has contained the server's time for this long."""
         return self._clock.monotonic() - self._far.observed_at > after_seconds

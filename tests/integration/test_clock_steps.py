@@ -314,6 +314,21 @@ async def test_a_step_ahead_that_another_part_of_the_process_noticed_counts_as_w
         assert await spend(limiter, 10) == 6
 
 
+async def test_after_a_step_back_grants_are_as_old_as_they_were(
+    database: Database, registry: ConnectorRegistry
+) -> None:
+    """Counted as of now, they would stop an exchange for its longest window, or for an hour."""
+    await registry.ensure("x", Limits(10, 60_000))
+    async with Limiter(database) as limiter:
+        await spend(limiter, 5)
+        await age_limiter(database, 50_000)
+        await spend(limiter, 5)
+        await age_limiter(database, -HOUR_MS)
+        assert await spend(limiter, 1) == 0
+        await age_limiter(database, 12_000)
+        assert await spend(limiter, 10) == 5
+
+
 async def test_a_window_that_was_hardly_used_stops_nobody_after_a_step_ahead(
     database: Database, registry: ConnectorRegistry
 ) -> None:
