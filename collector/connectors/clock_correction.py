@@ -10,8 +10,8 @@ correcting it twice changes nothing.
 A pause with an end is left alone, because the operator named a date and not a duration.
 
 **Set ahead.** Grants that still count seem to be older than they are, by as much as the clock was
-set ahead, and would stop counting too early. They are dated forward. Every process that has noticed
-the step asks for it, and the first one is enough.
+set ahead, and would stop counting too early. They are dated forward, and so are the ends of bans
+and trips. Every process that has noticed the step asks for it, and the first one is enough.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def correction(exchange_id: str | None = None) -> tuple[Document, list[Document]
     return chosen, [{"$set": fields}]
 
 
-def set_ahead(exchange_id: str, by_ms: int, since_ms: int) -> tuple[Document, list[Document]]:
-    """A filter and an update that date grants forward, unless that was done after `since_ms`.
+def date_forward(exchange_id: str, by_ms: int, since_ms: int) -> tuple[Document, list[Document]]:
+    """A filter and an update that date everything forward, unless that was done after `since_ms`.
 
     That is when the process that asks for it last saw the connector.
     """
@@ -69,9 +69,22 @@ def set_ahead(exchange_id: str, by_ms: int, since_ms: int) -> tuple[Document, li
         "windows": _redated("$limiter.windows", lambda date: {"$add": [date, by_ms]}),
         "spaced": _respaced(lambda date: _at_most_now({"$add": [date, by_ms]})),
     }
+    fields = {
+        "limiter": {"$mergeObjects": ["$limiter", limiter]},
+        "blocked_until": _lasting("blocked_until", by_ms),
+        "circuit": _changed("circuit", tripped_until=_lasting("circuit.tripped_until", by_ms)),
+        "wake": WAKE,
+    }
     done_ms = {"$ifNull": ["$limiter.ahead_at", 0]}
     chosen = {"exchange_id": exchange_id, "$expr": {"$lte": [done_ms, since_ms]}}
-    return chosen, [{"$set": {"limiter": {"$mergeObjects": ["$limiter", limiter]}}}]
+    return chosen, [{"$set": fields}]
+
+
+def _lasting(field: str, by_ms: int) -> Document:
+    """The end of a ban or a trip that was not over yet by the clock as it was before."""
+    later = {"$add": [f"${field}", by_ms]}
+    lasts = {"$gt": [f"${field}", {"$subtract": [NOW_MS, by_ms]}]}
+    return {"$cond": [lasts, later, f"${field}"]}
 
 
 _NOW_SEC: Document = {"$divide": [NOW_MS, 1000]}

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from pymongo import ReturnDocument
 
 from collector import metrics
-from collector.connectors.clock_correction import correction, set_ahead
+from collector.connectors.clock_correction import correction, date_forward
 from collector.connectors.connector import Connector
 from collector.connectors.grant import Ask, answer_projection, grant_filter, grant_pipeline
 from collector.connectors.grant_answer import GrantAnswer
@@ -36,6 +36,8 @@ from collector.mongo.remembered_time import SET_BACK_MS
 from collector.priority import in_order
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from collector.clock import Clock
     from collector.connectors.circuit.shared import SharedCircuit
     from collector.connectors.connector import Denial
@@ -197,13 +199,13 @@ class Lane:
         answer = await self._answer(batch)
         self.counted = answer.counted
         self.way.flying.lateness = answer.lateness
-        if answer.now is not None:
-            self._server_clock.anchor(answer.now, answer.sent)
-            await self._date_forward(answer)
+        set_ahead = answer.now is not None and await self._date_forward(answer, answer.now)
         if self._seems_older(answer):
             # The grant may be too much: it is dropped, and what seemed to have expired is charged.
             self.way.flying.charge(answer.expired)
             return
+        if set_ahead:
+            return  # It was decided before bans and trips were dated forward.
         self._hand_out(batch[: answer.granted], answer)
         if answer.clock_ms > answer.now_ms + SET_BACK_MS:
             # The server's clock was set back: waiting requests repeat once that is corrected.
@@ -336,21 +338,24 @@ class Lane:
             self._step_charged_at = self._clock.monotonic()
         return stepped and answer.written
 
-    async def _date_forward(self, answer: GrantAnswer) -> None:
-        """After a step ahead, lets what still counts go on as long as it would have without it.
+    async def _date_forward(self, answer: GrantAnswer, now: datetime) -> bool:
+        """Whether the clock was set ahead; lets all that counts last as long as without the step.
 
         A slow answer proves no step: our idea of the server's clock moves only when an answer
         contradicts it.
         """
+        self._server_clock.anchor(now, answer.sent)
         offset_ms = self._server_clock.offset_ms
+        gained_ms = 0
         if self._compared is not None:
             before_ms, seen_ms = self._compared
             gained_ms = math.ceil(offset_ms - before_ms)
-            if gained_ms > min(window.margin_ms for window in answer.connector.all_windows):
-                await self._collection.update_one(
-                    *set_ahead(self.exchange_id, gained_ms, since_ms=seen_ms)
-                )
+        is_step = gained_ms > min(window.margin_ms for window in answer.connector.all_windows)
+        if is_step:
+            forward = date_forward(self.exchange_id, gained_ms, since_ms=seen_ms)
+            await self._collection.update_one(*forward)
         self._compared = offset_ms, answer.now_ms
+        return is_step
 
     def _has_moved_ahead(self, answer: GrantAnswer) -> bool:
         windows = answer.connector.all_windows

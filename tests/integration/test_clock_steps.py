@@ -329,6 +329,47 @@ async def test_after_a_step_back_grants_are_as_old_as_they_were(
         assert await spend(limiter, 10) == 5
 
 
+async def test_a_ban_and_a_trip_last_as_long_as_they_would_have_without_a_step_ahead(
+    database: Database, registry: ConnectorRegistry
+) -> None:
+    await registry.ensure("x", Limits(10, 1_000))
+    async with Limiter(database) as limiter:
+        await spend(limiter, 1)
+        await registry.block("x", "418", for_ms=60_000)
+        await step_ahead(database, limiter, 90_000)
+        assert await spend(limiter, 1) == 0
+        blocked_until = (await registry.get("x")).document["blocked_until"]
+        assert 50_000 < blocked_until - await database.now_ms() <= 60_000
+        await registry.unblock("x")
+        held = {"state": "TRIPPED", "tripped_until": await database.now_ms() + 60_000}
+        await database.connectors.update_one({"exchange_id": "x"}, {"$set": {"circuit": held}})
+        await step_ahead(database, limiter, 90_000)
+        assert await spend(limiter, 1) == 0
+
+
+async def test_a_ban_that_was_over_before_a_step_ahead_stays_over(
+    database: Database, registry: ConnectorRegistry
+) -> None:
+    await registry.ensure("x", Limits(10, 1_000))
+    async with Limiter(database) as limiter:
+        await spend(limiter, 1)
+        await registry.block("x", "418", for_ms=-1)
+        await step_ahead(database, limiter, 90_000)
+        assert await spend(limiter, 1) == 1
+
+
+async def step_ahead(database: Database, limiter: Limiter, ms: int) -> None:
+    """The server's clock is set ahead; what is stored looks older, and so does what we know."""
+    await age_limiter(database, ms)
+    dates = {"blocked_until": "$blocked_until", "circuit.tripped_until": "$circuit.tripped_until"}
+    older = {name: {"$subtract": [date, ms]} for name, date in dates.items()}
+    await database.connectors.update_one({"exchange_id": "x"}, [{"$set": older}])
+    database.server_clock._far._offset_ms = database.server_clock.offset_ms - ms
+    lane = limiter._lane("x")
+    assert lane._compared is not None
+    lane._compared = lane._compared[0] - ms, lane._compared[1] - ms
+
+
 async def test_a_window_that_was_hardly_used_stops_nobody_after_a_step_ahead(
     database: Database, registry: ConnectorRegistry
 ) -> None:
