@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from itertools import pairwise
+from statistics import median
 from typing import TYPE_CHECKING
 
 from collector.connectors.connector import Limits
@@ -77,7 +78,8 @@ async def test_live_series_run_on_time_and_upkeep_runs_beside_sixty_backfills(
         with capsys.disabled():
             print(
                 f"\nruns of live series in {SECONDS} s: {live} of {expected}"
-                f", the longest pause of one {max(pauses):.1f} s"
+                f", pauses between two of one series: median {median(pauses):.1f} s"
+                f", longest {max(pauses):.1f} s"
                 f"; runs of upkeep: {duties}; requests: {len(f.exchange.journal.times())}"
             )
         f.check_no_window_was_exceeded()

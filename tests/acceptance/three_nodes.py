@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pymongo import AsyncMongoClient
@@ -113,10 +113,11 @@ class ThreeNodes:
 
     members: list[Member]
     wires: Wires
-    names: list[str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.names = [member.name for member in self.members]
+    @property
+    def names(self) -> list[str]:
+        """Of the members, as the wires know them."""
+        return [member.name for member in self.members]
 
     @property
     def uri(self) -> str:
