@@ -98,13 +98,14 @@ def grant_pipeline(connector: Connector, ask: Ask, now_ms: Expression = NOW_MS) 
         )
     ]
     fits = [each.prefix(ask.wants, limits.reserve_threshold) for each in windows]
-    changes = _granted(connector, windows, ask)
+    limiter = _limiter_after(windows, ask)
     if limits.spacing is not None:
         want = ask.wants[0] if ask.wants else None
         spacing = GrantSpacing(limits.spacing, limits.reserve_threshold, windows, want)
         fits = [spacing.fits()]
-        changes["limiter"]["spaced"] = spacing.noted()
+        limiter["spaced"] = spacing.noted()
     room = probe_room(len(ask.wants), ask.unspent_probe)
+    changes = _granted(connector, limiter, ask)
     granted = {"$mergeObjects": ["$$ROOT", changes, probing(ask.nonce)]}
     return [
         {"$set": {"_now": {"$max": [now_ms, {"$ifNull": ["$limiter.clock", 0]}]}}},
@@ -174,20 +175,25 @@ def _may_send() -> Expression:
     }
 
 
-def _granted(connector: Connector, windows: Sequence[GrantWindow], ask: Ask) -> Document:
-    """The fields that a grant of `_k` tokens changes."""
+def _limiter_after(windows: Sequence[GrantWindow], ask: Ask) -> Document:
+    """The limiter's fields that a grant of `_k` tokens changes."""
     # Room that was reserved for a request like our first one is no longer needed.
     saved = {"$cond": [saving(ask.wants), "$limiter.saved", None]} if ask.wants else None
     return {
-        "limiter": {
-            "clock": "$_now",
-            "nonce": ask.nonce,
-            "granted": "$_k",
-            "before": _COUNTED,
-            "ahead_at": "$limiter.ahead_at",
-            "saved": saved,
-            "windows": [each.charged(ask.wants) for each in windows],
-        },
+        "clock": "$_now",
+        "nonce": ask.nonce,
+        "granted": "$_k",
+        "before": _COUNTED,
+        "saved": saved,
+        "windows": [each.charged(ask.wants) for each in windows],
+    }
+
+
+def _granted(connector: Connector, limiter: Document, ask: Ask) -> Document:
+    """The fields that a grant of `_k` tokens changes."""
+    return {
+        # The states of removed windows stay (changed_limits.py).
+        "limiter": {"$mergeObjects": ["$limiter", limiter]},
         **_shown_window(connector),
         "granted_total": {"$add": [{"$ifNull": ["$granted_total", 0]}, "$_k"]},
         "denied_total": {"$add": [{"$ifNull": ["$denied_total", 0]}, ask.denied_before]},

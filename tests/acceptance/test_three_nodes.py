@@ -195,6 +195,9 @@ class Fault:
     strike: Callable[[Stage], Awaitable[None]]
     clock: bool = False
     """Whether MongoDB's clock is stepped."""
+    unseen: bool = False
+    """Whether nobody can know of it: a worker that is started after a step ahead, and is the first
+    to ask, may give out the budget a second time."""
 
 
 def clock_faults(*, restart: bool) -> list[Fault]:
@@ -211,7 +214,12 @@ def clock_faults(*, restart: bool) -> list[Fault]:
         "an hour ahead again": 0.0,
     }
     return [
-        Fault(f"clock {name}{suffix}", partial(step_clock, to=to, restart=restart), clock=True)
+        Fault(
+            f"clock {name}{suffix}",
+            partial(step_clock, to=to, restart=restart),
+            clock=True,
+            unseen=restart and "ahead" in name,
+        )
         for name, to in steps.items()
     ]
 
@@ -309,7 +317,10 @@ async def suffer(stage: Stage, fault: Fault) -> tuple[Row, list[str]]:
     )
     complaints = [*log.complaints]
     log.complaints.clear()
-    complaints += [f"{window}: {most}" for window, most in fullest.items() if most > window.limit]
+    allowed = 2 if fault.unseen else 1
+    complaints += [
+        f"{window}: {most}" for window, most in fullest.items() if most > allowed * window.limit
+    ]
     if sum(wrong):
         complaints.append(f"{wrong}")
     if not fault.clock and row.moved + row.steps:
