@@ -14,9 +14,9 @@ Two things are written by a denied command, too. Requests that were late are cha
 or not a token is granted. And a heavy request that has been denied for a whole period reserves the
 room it needs, or lighter ones would always come before it.
 
-What the windows had counted before the statement stays in `limiter.before`. It is needed when the
-server's clock has been set ahead: then grants that still count seem to be old (lane.py).
-`limiter.ahead_at` is when they were dated forward last (clock_correction.py).
+A command that the server carries out late, by its own clock, changes nothing: its tokens would be
+too old, or the clock was set ahead and grants that still count seem to have expired. Those are
+dated forward (clock_correction.py) before the process asks again.
 
 The stages: `_now` is the clock, never behind the last grant; `_w0`, `_w1`, ... are the windows
 moved up to `_now` and charged; `_k` is how many may go; the last stage writes all of it back, or
@@ -67,6 +67,8 @@ class Ask:
     """What late requests cost once more, by window."""
     charged: int = 0
     """How many of them there are."""
+    latest_ms: int | None = None
+    """The server's time after which the command is late; None when its clock is not known."""
     save_ms: int = 0
     """For how long to save room for the first of `wants` when it is denied; 0 for not at all."""
 
@@ -107,11 +109,13 @@ def grant_pipeline(connector: Connector, ask: Ask, now_ms: Expression = NOW_MS) 
     room = probe_room(len(ask.wants), ask.unspent_probe)
     changes = _granted(connector, limiter, ask)
     granted = {"$mergeObjects": ["$$ROOT", changes, probing(ask.nonce)]}
+    decided = {"$cond": [{"$gt": ["$_k", 0]}, granted, _denied(windows, ask)]}
+    late = ask.latest_ms is not None and {"$gt": [now_ms, ask.latest_ms]}
     return [
         {"$set": {"_now": {"$max": [now_ms, {"$ifNull": ["$limiter.clock", 0]}]}}},
         {"$set": {each.name: each.moved() for each in windows}},
         {"$set": {"_k": {"$cond": [_may_send(), {"$min": [*fits, room]}, 0]}}},
-        {"$replaceWith": {"$cond": [{"$gt": ["$_k", 0]}, granted, _denied(windows, ask)]}},
+        {"$replaceWith": {"$cond": [late, "$$ROOT", decided]}},
         {"$unset": ["_now", "_k", *(each.name for each in windows)]},
     ]
 
@@ -127,7 +131,17 @@ def answer_projection(nonce: str, wanted: int) -> Document:
     }
     return {
         "now": "$$NOW",
-        "counted": _COUNTED,
+        "counted": {
+            "$map": {
+                "input": "$limiter.windows",
+                "in": {
+                    "$add": [
+                        {"$ifNull": ["$$this.sum", 0]},
+                        {"$ifNull": ["$$this.cur", {"$ifNull": ["$$this.used", 0]}]},
+                    ]
+                },
+            }
+        },
         "starts": {"$map": {"input": "$limiter.windows", "in": {"$ifNull": ["$$this.start", 0]}}},
         **dict.fromkeys(("status", "paused_until", "blocked_until"), 1),
         "lateness.least": 1,
@@ -135,27 +149,12 @@ def answer_projection(nonce: str, wanted: int) -> Document:
         "limiter": {
             "nonce": 1,
             "granted": 1,
-            "before": 1,
             "clock": 1,
             "saved": 1,
             "windows": {"$cond": [full, "$$REMOVE", "$limiter.windows"]},
             "spaced": {"$cond": [full, "$$REMOVE", "$limiter.spaced"]},
         },
     }
-
-
-_COUNTED: Expression = {
-    "$map": {
-        "input": "$limiter.windows",
-        "in": {
-            "$add": [
-                {"$ifNull": ["$$this.sum", 0]},
-                {"$ifNull": ["$$this.cur", {"$ifNull": ["$$this.used", 0]}]},
-            ]
-        },
-    }
-}
-"""What each stored window has counted, whether or not all of it still counts."""
 
 
 def _may_send() -> Expression:
@@ -183,7 +182,6 @@ def _limiter_after(windows: Sequence[GrantWindow], ask: Ask) -> Document:
         "clock": "$_now",
         "nonce": ask.nonce,
         "granted": "$_k",
-        "before": _COUNTED,
         "saved": saved,
         "windows": [each.charged(ask.wants) for each in windows],
     }
@@ -230,7 +228,6 @@ def _denied(windows: Sequence[GrantWindow], ask: Ask) -> Expression:
                 "clock": "$_now",
                 "nonce": ask.nonce,
                 "granted": 0,
-                "before": _COUNTED,
                 "windows": [each.charged() for each in windows],
             }
         )

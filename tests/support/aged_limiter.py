@@ -23,7 +23,8 @@ async def age_limiter(database: Database, ms: int) -> None:
             "in": {"$mergeObjects": ["$$window", {"bins": aged(bins)}]},
         }
     }
-    fields = {"windows": windows, "clock": {"$subtract": ["$limiter.clock", ms]}}
+    dates = {name: {"$subtract": [f"$limiter.{name}", ms]} for name in ("clock", "ahead_at")}
+    fields = {"windows": windows, **dates}
     await database.connectors.update_one(
         {"exchange_id": "x"}, [{"$set": {"limiter": {"$mergeObjects": ["$limiter", fields]}}}]
     )
