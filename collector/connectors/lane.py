@@ -96,9 +96,11 @@ class Lane:
         self._denied_since_grant = 0
         self._turn = 0
         self._connector: Connector | None = None
+        self._offset_ms: float | None
+        """How far the server's clock was ahead of ours before our last command."""
+        self._seen_ms: int | None
+        """What it showed when that was answered."""
         self._offset_ms, self._seen_ms = server_clock.first_reading
-        """How far the server's clock was ahead of ours before our last command, and what it showed
-        when that was answered."""
 
     async def acquire(self, want: Want, patience: float, urgency: int = 0) -> Token:
         """A token, at once or within `patience` seconds. Raises RateLimited, CostNeverFits."""

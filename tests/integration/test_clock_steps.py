@@ -308,6 +308,20 @@ async def test_a_step_ahead_that_another_part_of_the_process_noticed_counts_as_w
         assert await spend(limiter, 10) == 6
 
 
+async def test_after_a_step_ahead_grants_are_as_old_as_they_were(
+    database: Database, registry: ConnectorRegistry
+) -> None:
+    """Counted as of now, they would stop an exchange for its longest window."""
+    await registry.ensure("x", Limits(10, 60_000))
+    async with Limiter(database) as limiter:
+        await spend(limiter, 8)
+        await age_limiter(database, 50_000)
+        await step_ahead(database, limiter, HOUR_MS)
+        assert await spend(limiter, 10) == 2
+        await age_limiter(database, 12_000)
+        assert await spend(limiter, 10) == 8
+
+
 async def test_after_a_step_back_grants_are_as_old_as_they_were(
     database: Database, registry: ConnectorRegistry
 ) -> None:
