@@ -74,6 +74,12 @@ class FarClock:
     def is_known(self) -> bool:
         return self._offset_ms is not None
 
+    @property
+    def offset_ms(self) -> float:
+        """What its time is ahead of our monotonic one. Call `observe` first."""
+        assert self._offset_ms is not None
+        return self._offset_ms
+
     def observe(self, reported_ms: float, sent: float, *, rounded_ms: float = 0) -> float:
         """Takes the time in an answer to what was sent at monotonic time `sent`.
 
@@ -90,5 +96,4 @@ class FarClock:
 
     def now_ms(self) -> float:
         """Its time in epoch milliseconds. Call `observe` first."""
-        assert self._offset_ms is not None
-        return self._offset_ms + self._clock.monotonic() * 1000
+        return self.offset_ms + self._clock.monotonic() * 1000

@@ -1,19 +1,31 @@
-"""What is corrected in connectors when the database's clock was set back. Pure.
+"""What is corrected in connectors when the database's clock was set. Pure.
 
-Everything here was dated by that clock while it was ahead. A grant that is dated in the future
-would count until that future is over, and a block would last as long. So no grant is dated after
-now, and no block, trip, report or session lease reaches further than its own term from now. That
-needs no memory of the step: each field shows by itself that it is too far ahead, and correcting it
-twice changes nothing.
+**Set back.** Everything here was dated by that clock while it was ahead. A grant that is dated in
+the future would count until that future is over, and a block would last as long. So grants that are
+dated after now are dated back by as much as the last one is ahead, which makes none of them look
+older than it is, and no block, trip, report or session lease reaches further than its own term from
+now. That needs no memory of the step: each field shows by itself that it is too far ahead, and
+correcting it twice changes nothing.
 
 A pause with an end is left alone, because the operator named a date and not a duration.
+
+**Set ahead.** Grants that still count seem to be older than they are, by as much as the clock was
+set ahead, and would stop counting too early. They are dated forward, and so are the ends of bans
+and trips. Every process that has noticed the step asks for it, and the first one is enough.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from collector.connectors.circuit.fold import setting
 from collector.mongo.client import NOW_MS, WAKE, Document
 from collector.mongo.remembered_time import SET_BACK_MS, at_most_from_now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Expression = Any
 
 
 def correction(exchange_id: str | None = None) -> tuple[Document, list[Document]]:
@@ -47,6 +59,34 @@ def correction(exchange_id: str | None = None) -> tuple[Document, list[Document]
     return chosen, [{"$set": fields}]
 
 
+def date_forward(exchange_id: str, by_ms: int, since_ms: int) -> tuple[Document, list[Document]]:
+    """A filter and an update that date everything forward, unless that was done after `since_ms`.
+
+    That is when the process that asks for it last saw the connector.
+    """
+    limiter = {
+        "ahead_at": NOW_MS,
+        "windows": _redated("$limiter.windows", lambda date: {"$add": [date, by_ms]}),
+        "spaced": _respaced(lambda date: _at_most_now({"$add": [date, by_ms]})),
+    }
+    fields = {
+        "limiter": {"$mergeObjects": ["$limiter", limiter]},
+        "blocked_until": _lasting("blocked_until", by_ms),
+        "circuit": _changed("circuit", tripped_until=_lasting("circuit.tripped_until", by_ms)),
+        "wake": WAKE,
+    }
+    done_ms = {"$ifNull": ["$limiter.ahead_at", 0]}
+    chosen = {"exchange_id": exchange_id, "$expr": {"$lte": [done_ms, since_ms]}}
+    return chosen, [{"$set": fields}]
+
+
+def _lasting(field: str, by_ms: int) -> Document:
+    """The end of a ban or a trip that was not over yet by the clock as it was before."""
+    later = {"$add": [f"${field}", by_ms]}
+    lasts = {"$gt": [f"${field}", {"$subtract": [NOW_MS, by_ms]}]}
+    return {"$cond": [lasts, later, f"${field}"]}
+
+
 _NOW_SEC: Document = {"$divide": [NOW_MS, 1000]}
 _TERMS: dict[str, Document] = {
     "blocked_until": {"$ifNull": ["$blocked_for_ms", 0]},
@@ -67,14 +107,50 @@ def _changed(name: str, **fields: Document) -> Document:
 
 def _corrected_limiter() -> Document:
     """The limiter with no grant dated after now; unchanged when its clock is not ahead."""
+    clock = {"$ifNull": ["$limiter.clock", 0]}
+    ahead_ms = {"$subtract": [clock, NOW_MS]}
+
+    def earlier(date: Expression) -> Expression:
+        return {"$cond": [{"$gt": [date, NOW_MS]}, {"$subtract": [date, ahead_ms]}, date]}
+
+    corrected = {
+        "clock": NOW_MS,
+        "ahead_at": _at_most_now("$limiter.ahead_at"),
+        "windows": _redated("$limiter.windows", earlier),
+        "spaced": _respaced(_at_most_now),
+        "saved": None,
+    }
+    return {
+        "$cond": [
+            {"$gt": [clock, NOW_MS]},
+            {"$mergeObjects": ["$limiter", corrected]},
+            "$limiter",
+        ]
+    }
+
+
+def _redated(windows: str, date: Callable[[Expression], Expression]) -> Document:
+    """The states of windows with their grants dated anew, at the latest now.
+
+    A bin begins where bins of its window begin, no earlier than its new date: it never expires
+    before the grants in it.
+    """
+
+    def bin_start(start: str) -> Document:
+        width = {"$ifNull": ["$$w.w", 1]}
+        latest = {"$add": [date(start), {"$subtract": [width, 1]}]}
+        begun = _at_most_now({"$subtract": [latest, {"$mod": [latest, width]}]})
+        return {"$cond": [{"$gt": [start, None]}, begun, "$$REMOVE"]}
+
     ended = {"$add": [NOW_MS, {"$ifNull": ["$$w.period_ms", 0]}]}
     bins = {
         "$map": {
             "input": {"$ifNull": ["$$w.bins", []]},
-            "in": {"$mergeObjects": ["$$this", {"t": _at_most_now("$$this.t")}]},
+            "in": {"$mergeObjects": ["$$this", {"t": bin_start("$$this.t")}]},
         }
     }
-    until = {"$min": ["$$w.reported.until", ended]}
+    reported_until = "$$w.reported.until"
+    until = {"$min": [{"$max": [reported_until, date(reported_until)]}, ended]}
     reported = {
         "$cond": [
             {"$gt": ["$$w.reported", None]},
@@ -83,28 +159,28 @@ def _corrected_limiter() -> Document:
         ]
     }
     dated = {
-        "t": _at_most_now("$$w.t"),
-        "start": _at_most_now("$$w.start"),
+        "t": bin_start("$$w.t"),
+        "start": bin_start("$$w.start"),
         "bins": bins,
         "reported": reported,
     }
-    windows = {
+    return {
         "$map": {
-            "input": {"$ifNull": ["$limiter.windows", []]},
+            "input": {"$ifNull": [windows, []]},
             "as": "w",
             "in": {"$mergeObjects": ["$$w", dated]},
         }
     }
-    spaced = {
+
+
+def _respaced(date: Callable[[Expression], Expression]) -> Document:
+    return {
         "$map": {
             "input": {"$ifNull": ["$limiter.spaced", []]},
-            "in": {"k": "$$this.k", "t": _at_most_now("$$this.t")},
+            "in": {"k": "$$this.k", "t": date("$$this.t")},
         }
     }
-    corrected = {"clock": NOW_MS, "windows": windows, "spaced": spaced, "saved": None}
-    ahead = {"$gt": [{"$ifNull": ["$limiter.clock", 0]}, NOW_MS]}
-    return {"$cond": [ahead, {"$mergeObjects": ["$limiter", corrected]}, "$limiter"]}
 
 
-def _at_most_now(field: str) -> Document:
-    return {"$cond": [{"$gt": [field, NOW_MS]}, NOW_MS, field]}
+def _at_most_now(date: Expression) -> Document:
+    return {"$cond": [{"$gt": [date, NOW_MS]}, NOW_MS, date]}

@@ -14,8 +14,9 @@ Two things are written by a denied command, too. Requests that were late are cha
 or not a token is granted. And a heavy request that has been denied for a whole period reserves the
 room it needs, or lighter ones would always come before it.
 
-What the windows had counted before the statement stays in `limiter.before`. It is needed when the
-server's clock has been set ahead: then grants that still count seem to be old (lane.py).
+A command that the server carries out late, by its own clock, changes nothing: its tokens would be
+too old, or the clock was set ahead and grants that still count seem to have expired. Those are
+dated forward (clock_correction.py) before the process asks again.
 
 The stages: `_now` is the clock, never behind the last grant; `_w0`, `_w1`, ... are the windows
 moved up to `_now` and charged; `_k` is how many may go; the last stage writes all of it back, or
@@ -66,6 +67,8 @@ class Ask:
     """What late requests cost once more, by window."""
     charged: int = 0
     """How many of them there are."""
+    latest_ms: int | None = None
+    """The server's time after which the command is late; None when its clock is not known."""
     save_ms: int = 0
     """For how long to save room for the first of `wants` when it is denied; 0 for not at all."""
 
@@ -97,19 +100,22 @@ def grant_pipeline(connector: Connector, ask: Ask, now_ms: Expression = NOW_MS) 
         )
     ]
     fits = [each.prefix(ask.wants, limits.reserve_threshold) for each in windows]
-    changes = _granted(connector, windows, ask)
+    limiter = _limiter_after(windows, ask)
     if limits.spacing is not None:
         want = ask.wants[0] if ask.wants else None
         spacing = GrantSpacing(limits.spacing, limits.reserve_threshold, windows, want)
         fits = [spacing.fits()]
-        changes["limiter"]["spaced"] = spacing.noted()
+        limiter["spaced"] = spacing.noted()
     room = probe_room(len(ask.wants), ask.unspent_probe)
+    changes = _granted(connector, limiter, ask)
     granted = {"$mergeObjects": ["$$ROOT", changes, probing(ask.nonce)]}
+    decided = {"$cond": [{"$gt": ["$_k", 0]}, granted, _denied(windows, ask)]}
+    late = ask.latest_ms is not None and {"$gt": [now_ms, ask.latest_ms]}
     return [
         {"$set": {"_now": {"$max": [now_ms, {"$ifNull": ["$limiter.clock", 0]}]}}},
         {"$set": {each.name: each.moved() for each in windows}},
         {"$set": {"_k": {"$cond": [_may_send(), {"$min": [*fits, room]}, 0]}}},
-        {"$replaceWith": {"$cond": [{"$gt": ["$_k", 0]}, granted, _denied(windows, ask)]}},
+        {"$replaceWith": {"$cond": [late, "$$ROOT", decided]}},
         {"$unset": ["_now", "_k", *(each.name for each in windows)]},
     ]
 
@@ -125,7 +131,17 @@ def answer_projection(nonce: str, wanted: int) -> Document:
     }
     return {
         "now": "$$NOW",
-        "counted": _COUNTED,
+        "counted": {
+            "$map": {
+                "input": "$limiter.windows",
+                "in": {
+                    "$add": [
+                        {"$ifNull": ["$$this.sum", 0]},
+                        {"$ifNull": ["$$this.cur", {"$ifNull": ["$$this.used", 0]}]},
+                    ]
+                },
+            }
+        },
         "starts": {"$map": {"input": "$limiter.windows", "in": {"$ifNull": ["$$this.start", 0]}}},
         **dict.fromkeys(("status", "paused_until", "blocked_until"), 1),
         "lateness.least": 1,
@@ -133,27 +149,12 @@ def answer_projection(nonce: str, wanted: int) -> Document:
         "limiter": {
             "nonce": 1,
             "granted": 1,
-            "before": 1,
             "clock": 1,
             "saved": 1,
             "windows": {"$cond": [full, "$$REMOVE", "$limiter.windows"]},
             "spaced": {"$cond": [full, "$$REMOVE", "$limiter.spaced"]},
         },
     }
-
-
-_COUNTED: Expression = {
-    "$map": {
-        "input": "$limiter.windows",
-        "in": {
-            "$add": [
-                {"$ifNull": ["$$this.sum", 0]},
-                {"$ifNull": ["$$this.cur", {"$ifNull": ["$$this.used", 0]}]},
-            ]
-        },
-    }
-}
-"""What each stored window has counted, whether or not all of it still counts."""
 
 
 def _may_send() -> Expression:
@@ -173,19 +174,24 @@ def _may_send() -> Expression:
     }
 
 
-def _granted(connector: Connector, windows: Sequence[GrantWindow], ask: Ask) -> Document:
-    """The fields that a grant of `_k` tokens changes."""
+def _limiter_after(windows: Sequence[GrantWindow], ask: Ask) -> Document:
+    """The limiter's fields that a grant of `_k` tokens changes."""
     # Room that was reserved for a request like our first one is no longer needed.
     saved = {"$cond": [saving(ask.wants), "$limiter.saved", None]} if ask.wants else None
     return {
-        "limiter": {
-            "clock": "$_now",
-            "nonce": ask.nonce,
-            "granted": "$_k",
-            "before": _COUNTED,
-            "saved": saved,
-            "windows": [each.charged(ask.wants) for each in windows],
-        },
+        "clock": "$_now",
+        "nonce": ask.nonce,
+        "granted": "$_k",
+        "saved": saved,
+        "windows": [each.charged(ask.wants) for each in windows],
+    }
+
+
+def _granted(connector: Connector, limiter: Document, ask: Ask) -> Document:
+    """The fields that a grant of `_k` tokens changes."""
+    return {
+        # The states of removed windows stay (changed_limits.py).
+        "limiter": {"$mergeObjects": ["$limiter", limiter]},
         **_shown_window(connector),
         "granted_total": {"$add": [{"$ifNull": ["$granted_total", 0]}, "$_k"]},
         "denied_total": {"$add": [{"$ifNull": ["$denied_total", 0]}, ask.denied_before]},
@@ -222,7 +228,6 @@ def _denied(windows: Sequence[GrantWindow], ask: Ask) -> Expression:
                 "clock": "$_now",
                 "nonce": ask.nonce,
                 "granted": 0,
-                "before": _COUNTED,
                 "windows": [each.charged() for each in windows],
             }
         )

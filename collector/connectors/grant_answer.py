@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from collector.connectors.connector import Connector
@@ -26,11 +25,18 @@ class GrantAnswer:
     sent: float
     wanted: int
     """How many waiting requests the command was for."""
+    latest_ms: int | None = None
+    """The server's time after which the command was late."""
 
     @property
     def written(self) -> bool:
         """Whether the command changed the windows: it granted or charged something."""
         return self._limiter.get("nonce") == self.nonce
+
+    @property
+    def came_late(self) -> bool:
+        """Whether the server carried it out too late by its clock, so that it changed nothing."""
+        return self.now is not None and self.latest_ms is not None and self.now_ms > self.latest_ms
 
     @property
     def granted(self) -> int:
@@ -72,13 +78,6 @@ class GrantAnswer:
         counts = self.document.get("counted") or ()
         windows = self.connector.all_windows
         return {(w.unit, w.period_ms): n for w, n in zip(windows, counts, strict=False)}
-
-    @property
-    def expired(self) -> list[int]:
-        """What each window had counted before this command and no longer counts after it."""
-        before, counted = self._limiter.get("before") or (), self.document.get("counted") or ()
-        pairs = zip_longest(before, counted, fillvalue=0)
-        return [max(0, earlier - later) for earlier, later in pairs]
 
     @property
     def lateness(self) -> Lateness:

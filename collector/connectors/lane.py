@@ -12,6 +12,7 @@ when no request waits.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import uuid
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING
 from pymongo import ReturnDocument
 
 from collector import metrics
-from collector.connectors.clock_correction import correction
+from collector.connectors.clock_correction import correction, date_forward
 from collector.connectors.connector import Connector
 from collector.connectors.grant import Ask, answer_projection, grant_filter, grant_pipeline
 from collector.connectors.grant_answer import GrantAnswer
@@ -47,6 +48,7 @@ MIN_BATCH = 4
 BUDGET_REASONS = frozenset({"window", "minute_quota", "hour_quota"})
 """Denials that end when tokens come back, not by a decision of an operator or an exchange."""
 LIMIT_READS = 5
+LATE_TRIES = 5
 
 
 @dataclass(slots=True, eq=False)
@@ -58,6 +60,8 @@ class _Waiter:
     """The priority of the caller's job; the lower one goes first."""
     ask_at: float = 0.0
     """The earliest time at which a token may be available."""
+    late: int = 0
+    """How many commands for it the server has carried out too late."""
 
 
 class Lane:
@@ -92,8 +96,11 @@ class Lane:
         self._denied_since_grant = 0
         self._turn = 0
         self._connector: Connector | None = None
-        self._seen: tuple[int, float] | None = None  # the server's time, and when it was read
-        self._step_charged_at = float("-inf")
+        self._offset_ms: float | None
+        """How far the server's clock was ahead of ours before our last command."""
+        self._seen_ms: int | None
+        """What it showed when that was answered."""
+        self._offset_ms, self._seen_ms = server_clock.first_reading
 
     async def acquire(self, want: Want, patience: float, urgency: int = 0) -> Token:
         """A token, at once or within `patience` seconds. Raises RateLimited, CostNeverFits."""
@@ -192,20 +199,47 @@ class Lane:
 
     async def _ask(self, batch: list[_Waiter]) -> None:
         answer = await self._answer(batch)
-        self.counted = answer.counted
-        self.way.flying.lateness = answer.lateness
         if answer.now is not None:
             self._server_clock.anchor(answer.now, answer.sent)
-        if self._seems_older(answer):
-            # The grant may be too much: it is dropped, and what seemed to have expired is charged.
-            self.way.flying.charge(answer.expired)
+        if answer.came_late:
+            self._ask_again(batch)
             return
+        self.counted = answer.counted
+        self.way.flying.lateness = answer.lateness
+        self._seen_ms = answer.now_ms
         self._hand_out(batch[: answer.granted], answer)
         if answer.clock_ms > answer.now_ms + SET_BACK_MS:
             # The server's clock was set back: waiting requests repeat once that is corrected.
             await self._collection.update_one(*correction(self.exchange_id))
             return
         self._turn_away(batch[answer.granted : answer.wanted], answer)
+
+    async def _date_forward(self, connector: Connector) -> None:
+        """When the clock was set ahead, lets all that counts last as long as without the step.
+
+        Before every command, because any part of this process may have noticed it. A slow answer
+        proves no step: our idea of the server's clock moves only when an answer contradicts it.
+        """
+        if not self._server_clock.is_known:
+            return
+        offset_ms, before_ms = self._server_clock.offset_ms, self._offset_ms
+        if before_ms is not None and self._seen_ms is not None:
+            gained_ms = math.ceil(offset_ms - before_ms)
+            if gained_ms > min(window.margin_ms for window in connector.all_windows):
+                forward = date_forward(self.exchange_id, gained_ms, since_ms=self._seen_ms)
+                await self._collection.update_one(*forward)
+        self._offset_ms = offset_ms
+
+    def _ask_again(self, batch: list[_Waiter]) -> None:
+        """The command was late: by a slow server, or because its clock was set ahead."""
+        self.ask_for_fewer(len(batch))
+        for waiter in batch:
+            waiter.late += 1
+            if waiter.late >= LATE_TRIES:
+                metrics.TOKENS_DENIED.labels(self.exchange_id, "stale").inc()
+                assert self._connector is not None
+                life_ms = self._connector.token_life_ms
+                _fail(waiter, RateLimited(self.exchange_id, life_ms, "stale"))
 
     def _hand_out(self, lucky: list[_Waiter], answer: GrantAnswer) -> None:
         if not lucky:
@@ -235,6 +269,7 @@ class Lane:
         """One command for all of them, repeated only when the limits have changed."""
         for _ in range(LIMIT_READS):
             connector = self._connector or await self._read_limits()
+            await self._date_forward(connector)
             answer = await self._answer_under(connector, batch)
             if answer is not None:
                 return answer
@@ -253,24 +288,33 @@ class Lane:
             self._unspent_probe,
             charges,
             charged,
+            self._latest_ms(connector),
             self._starving.save_ms(wants[0].weight, sent) if wants else 0,
         )
-        answer = None
+        document = answer = None
         try:
-            answer = await self._collection.find_one_and_update(
+            document = await self._collection.find_one_and_update(
                 grant_filter(connector),
                 grant_pipeline(connector, ask),
                 projection=answer_projection(nonce, len(wants)),
                 return_document=ReturnDocument.AFTER,
             )
+            if document is not None:
+                answer = GrantAnswer(connector, document, nonce, sent, len(wants), ask.latest_ms)
         finally:
-            if answer is None:
+            if answer is None or answer.came_late:
                 self.way.flying.give_back(charges, charged)
-        if answer is None:
-            return None
+        if answer is None or answer.came_late:
+            return answer
         metrics.TOKENS_CHARGED.labels(self.exchange_id).inc(charged)
         self.way.token_took(self._clock.monotonic() - sent)
-        return GrantAnswer(connector, answer, nonce, sent, len(wants))
+        return answer
+
+    def _latest_ms(self, connector: Connector) -> int | None:
+        """A token that is granted after this, by the server's clock, is too old when it comes."""
+        if not self._server_clock.is_known:
+            return None
+        return self._server_clock.now_ms() + connector.token_life_ms
 
     async def _read_limits(self) -> Connector:
         document = await self._collection.find_one(
@@ -317,33 +361,6 @@ class Lane:
             waiter,
             RateLimited(self.exchange_id, wait_ms, denial.reason, retry_at_ms=denial.retry_at_ms),
         )
-
-    def _seems_older(self, answer: GrantAnswer) -> bool:
-        """Whether this command may have forgotten grants that still count.
-
-        That is so when the server's clock has moved on by more than our own since the last answer,
-        as after a failover to a primary whose clock is ahead. A denied command has forgotten
-        nothing; then the next one that changes the windows is judged.
-        """
-        stepped = self._has_moved_ahead(answer)
-        if not stepped or answer.written:
-            self._seen = (answer.now_ms, answer.sent)
-        if stepped and answer.written:
-            self._step_charged_at = self._clock.monotonic()
-        return stepped and answer.written
-
-    def _has_moved_ahead(self, answer: GrantAnswer) -> bool:
-        windows = answer.connector.all_windows
-        span_s = max(window.span_ms for window in windows) / 1000
-        now, set_ahead_at = self._clock.monotonic(), self._server_clock.set_ahead_at
-        if self._step_charged_at < set_ahead_at and now - set_ahead_at < span_s:
-            return True  # Another part of this process has noticed it.
-        if self._seen is None:
-            return False
-        seen_ms, seen_at = self._seen
-        margin_s = min(window.margin_ms for window in windows) / 1000
-        elapsed_s, moved_s = now - seen_at, (answer.now_ms - seen_ms) / 1000
-        return elapsed_s < span_s and moved_s > elapsed_s + margin_s
 
 
 def _fail(waiter: _Waiter, error: Exception) -> None:

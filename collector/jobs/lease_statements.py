@@ -176,9 +176,11 @@ def settle_update(settlement: Settlement) -> list[Document]:
 
 def _next_run(settlement: Settlement) -> Document:
     """When the job is due again: as the run decided, or as it was rescheduled meanwhile."""
-    at: Any = settlement.next_run_at
-    if at is None:
+    if settlement.next_run_at is None:
         return {"$add": [NOW_MS, settlement.next_run_in_ms]}
+    # A worker may not know yet that the clock was set back, and schedules are moved only once.
+    set_back = {"$max": [0, {"$subtract": [settlement.as_of_ms, NOW_MS]}]}
+    at = {"$subtract": [settlement.next_run_at, set_back]}
     if settlement.transition.name != "again":
         return {"$max": [at, 0]}
     least = {"$add": [NOW_MS, LEAST_REST_MS]}

@@ -29,12 +29,14 @@ CLOSED_WAIT_MS = 1_000
 class Settlement:
     """What finishing a lease writes.
 
-    `next_run_in_ms` counts from the server's now; `next_run_at` is a date on its clock. `attempt`
-    None gives the attempt back, as if the run had not happened.
+    `next_run_in_ms` counts from the server's now; `next_run_at` is a date on its clock, which
+    showed `as_of_ms` when the date was computed. `attempt` None gives the attempt back, as if the
+    run had not happened.
     """
 
     transition: JobTransition
     next_run_at: int | None = None
+    as_of_ms: int = 0
     next_run_in_ms: int = 0
     attempt: int | None = None
     waiting_for: str | None = None
@@ -67,6 +69,7 @@ def again(
     return Settlement(
         BY_NAME["again"],
         next_run_at=job.schedule.next_run(now_ms, spread),
+        as_of_ms=now_ms,
         attempt=0,
         cursor=cursor,
         progress=progress,
@@ -107,7 +110,10 @@ def wait_for_token(denied: RateLimited, spread: float, *, early_ms: int = 0) -> 
     if denied.retry_at_ms is not None and denied.reason not in CLOSED_REASONS:
         # A date, not a duration: pages in flight may have taken a while since the denial.
         return Settlement(
-            wait, next_run_at=denied.retry_at_ms - early_ms + extra, waiting_for=denied.reason
+            wait,
+            next_run_at=denied.retry_at_ms - early_ms + extra,
+            as_of_ms=denied.retry_at_ms - (denied.retry_after_ms or 0),
+            waiting_for=denied.reason,
         )
     later = min(denied.retry_after_ms or 0, CLOSED_WAIT_MS) + extra
     return Settlement(wait, next_run_in_ms=later, waiting_for=denied.reason)

@@ -30,8 +30,8 @@ class ServerClock:
         self._clock = clock
         self._far = FarClock(clock)
         self._latest = 0
-        self.set_ahead_at = float("-inf")
-        """When, on our own clock, it was last noticed that the server's was set ahead."""
+        self.first_reading: tuple[float, int] | tuple[None, None] = None, None
+        """How far the server's time was ahead of our monotonic one at first, and what it was."""
 
     def anchor(self, server_now: datetime, sent: float) -> None:
         """Takes a `$$NOW` from an answer to a command that was sent at monotonic time `sent`."""
@@ -40,6 +40,8 @@ class ServerClock:
     def anchor_ms(self, server_ms: float, sent: float) -> None:
         """The same for a time in epoch milliseconds."""
         moved_ms = round(self._far.observe(server_ms, sent))
+        if self.first_reading == (None, None):
+            self.first_reading = self._far.offset_ms, round(server_ms)
         if abs(moved_ms) > STEP_MS:
             self._stepped(moved_ms)
 
@@ -47,6 +49,12 @@ class ServerClock:
     def is_known(self) -> bool:
         """Whether any answer has contained the server's time."""
         return self._far.is_known
+
+    @property
+    def offset_ms(self) -> float:
+        """What the server's time is ahead of our monotonic one; grows when its clock is set
+        ahead."""
+        return self._far.offset_ms
 
     def is_stale(self, after_seconds: float) -> bool:
         """Whether no answer has contained the server's time for this long."""
@@ -62,5 +70,3 @@ class ServerClock:
     def _stepped(self, by_ms: int) -> None:
         _log.warning("mongodb_clock_set", by_ms=by_ms)
         self._latest = 0
-        if by_ms > 0:
-            self.set_ahead_at = self._clock.monotonic()

@@ -1,4 +1,4 @@
-/* Preloaded into mongod: its date is so many seconds ahead of the machine's as a file says.
+/* Preloaded into mongod: its date is so many milliseconds ahead of the machine's as a file says.
  *
  * The file holds one signed 64-bit number, in the machine's byte order, and is mapped: whoever
  * writes it steps the clock at that moment. CLOCK_MONOTONIC stays what it is. Deadlines that are
@@ -20,7 +20,7 @@
 
 /* Past any uptime: a deadline above it is a date, one below it is monotonic. */
 #define A_DATE 1000000000
-#define A_FIFTH 200000000
+#define A_FIFTH_MS 200
 #define A_SECOND 1000000000
 
 static const volatile int64_t *ahead;
@@ -34,14 +34,20 @@ __attribute__((constructor)) static void map_the_file(void) {
     close(file);
 }
 
-static time_t seconds_ahead(void) {
-    return ahead == NULL ? 0 : (time_t)*ahead;
+static void add_ms(struct timespec *at, int64_t ms) {
+    int64_t ns = at->tv_nsec + ms % 1000 * 1000000;
+    at->tv_sec += ms / 1000 + ns / A_SECOND - (ns < 0);
+    at->tv_nsec = ns < 0 ? ns + A_SECOND : ns % A_SECOND;
+}
+
+static int64_t ms_ahead(void) {
+    return ahead == NULL ? 0 : *ahead;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *at) {
     int failed = (int)syscall(SYS_clock_gettime, clock, at);
     if (!failed && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
-        at->tv_sec += seconds_ahead();
+        add_ms(at, ms_ahead());
     return failed;
 }
 
@@ -63,16 +69,14 @@ time_t time(time_t *at) {
 
 static struct timespec on_the_machine(const struct timespec *deadline) {
     struct timespec real = *deadline;
-    if (real.tv_sec > A_DATE) real.tv_sec -= seconds_ahead();
+    if (real.tv_sec > A_DATE) add_ms(&real, -ms_ahead());
     return real;
 }
 
 static struct timespec soon(void) {
     struct timespec at;
     syscall(SYS_clock_gettime, CLOCK_REALTIME, &at);
-    at.tv_nsec += A_FIFTH;
-    at.tv_sec += at.tv_nsec / A_SECOND;
-    at.tv_nsec %= A_SECOND;
+    add_ms(&at, A_FIFTH_MS);
     return at;
 }
 

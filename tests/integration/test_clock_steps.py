@@ -18,6 +18,7 @@ from collector.jobs import settlement
 from collector.jobs.job import JobSpec
 from collector.jobs.leasing import Leasing
 from collector.jobs.queue import JobQueue
+from collector.jobs.schedule import Every
 from collector.jobs.sweep import sweep
 from collector.jobs.turn import DutyTurn
 from collector.mongo.remembered_time import MOVING_FOR_MS, RememberedTime
@@ -128,6 +129,22 @@ async def test_schedules_of_many_jobs_are_moved_in_short_statements_that_wake_no
     assert max(moved) <= 1_000
     assert sum(moved) == 2_501
     assert await database.jobs.count_documents({"wake": {"$ne": template.get("wake")}}) == 0
+
+
+async def test_a_run_that_ends_by_a_worker_that_has_not_noticed_is_not_planned_an_hour_late(
+    database: Database, queue: JobQueue
+) -> None:
+    """Schedules were moved already; nobody would move this one."""
+    await queue.add(JobSpec("x", "a", schedule=Every(30_000)))
+    await queue.add(JobSpec("x", "b"))
+    ann = Leasing(database, "ann")
+    regular, waiting = await ann.claim("x", 2)
+    stale_ms = await database.now_ms() + HOUR_MS
+    await ann.settle(regular, settlement.again(regular.job, stale_ms, 0.5))
+    denied = RateLimited("x", 20_000, "window", retry_at_ms=stale_ms + 20_000)
+    await ann.settle(waiting, settlement.wait_for_token(denied, 0.0))
+    assert 25_000 < await due_in(database, regular.job) <= 30_000
+    assert 15_000 < await due_in(database, waiting.job) <= 20_000
 
 
 # -- leases, blocks and turns -----------------------------------------------------------------
@@ -244,11 +261,10 @@ async def test_a_claim_whose_answer_was_lost_is_no_step_of_the_clock(
     await ann.claim("x")
     long_ago = {"stats.last_run_at": {"$subtract": ["$stats.last_run_at", 12_000]}}
     await database.jobs.update_one({"_id": job.id}, [{"$set": long_ago}])
-    before = await database.now_ms()
+    before = database.server_clock.offset_ms
     assert [lease.job_id for lease in await ann.forgotten([])] == [job.id]
-    assert database.server_clock.now_ms() >= before
     await database.read_server_clock()
-    assert database.server_clock.set_ahead_at == float("-inf")
+    assert abs(database.server_clock.offset_ms - before) < 1_000
 
 
 async def test_after_a_step_ahead_what_was_counted_still_counts_and_no_more(
@@ -258,24 +274,18 @@ async def test_after_a_step_ahead_what_was_counted_still_counts_and_no_more(
     await registry.ensure("x", Limits(10, 60_000))
     async with Limiter(database) as limiter:
         await spend(limiter, 4)
-        await age_limiter(database, 90_000)
-        lane = limiter._lane("x")
-        assert lane._seen is not None
-        lane._seen = (lane._seen[0] - 90_000, lane._seen[1])
+        await step_ahead(database, limiter, HOUR_MS)
         assert await spend(limiter, 10) == 6
         assert (await registry.get("x")).usages(await database.now_ms())[0].used == 10
 
 
-async def test_a_step_ahead_that_is_met_by_a_denial_is_charged_with_the_next_grant(
+async def test_a_step_ahead_that_is_met_by_a_denial_is_known_at_the_next_grant(
     database: Database, registry: ConnectorRegistry
 ) -> None:
     await registry.ensure("x", Limits(10, 60_000))
     async with Limiter(database) as limiter:
         await spend(limiter, 4)
-        await age_limiter(database, 90_000)
-        lane = limiter._lane("x")
-        assert lane._seen is not None
-        lane._seen = (lane._seen[0] - 90_000, lane._seen[1])
+        await step_ahead(database, limiter, HOUR_MS)
         await registry.pause("x")
         assert await spend(limiter, 3) == 0
         await registry.resume("x")
@@ -289,12 +299,92 @@ async def test_a_step_ahead_that_another_part_of_the_process_noticed_counts_as_w
     await registry.ensure("x", Limits(10, 60_000))
     async with Limiter(database) as other:
         await spend(other, 4)
-    await age_limiter(database, 90_000)
-    assert database.server_clock._far._offset_ms is not None
-    database.server_clock._far._offset_ms -= 600_000
-    await database.read_server_clock()
+    await age_limiter(database, HOUR_MS)
+    offset_ms, first_ms = database.server_clock.first_reading
+    assert offset_ms is not None
+    assert first_ms is not None
+    database.server_clock.first_reading = offset_ms - HOUR_MS, first_ms - HOUR_MS
     async with Limiter(database) as limiter:
         assert await spend(limiter, 10) == 6
+
+
+async def test_after_a_step_ahead_grants_are_as_old_as_they_were(
+    database: Database, registry: ConnectorRegistry
+) -> None:
+    """Counted as of now, they would stop an exchange for its longest window."""
+    await registry.ensure("x", Limits(10, 60_000))
+    async with Limiter(database) as limiter:
+        await spend(limiter, 8)
+        await age_limiter(database, 50_000)
+        await step_ahead(database, limiter, HOUR_MS)
+        assert await spend(limiter, 10) == 2
+        await age_limiter(database, 12_000)
+        assert await spend(limiter, 10) == 8
+
+
+async def test_after_a_step_back_grants_are_as_old_as_they_were(
+    database: Database, registry: ConnectorRegistry
+) -> None:
+    """Counted as of now, they would stop an exchange for its longest window, or for an hour."""
+    await registry.ensure("x", Limits(10, 60_000))
+    async with Limiter(database) as limiter:
+        await spend(limiter, 5)
+        await age_limiter(database, 50_000)
+        await spend(limiter, 5)
+        await age_limiter(database, -HOUR_MS)
+        assert await spend(limiter, 1) == 0
+        await age_limiter(database, 12_000)
+        assert await spend(limiter, 10) == 5
+
+
+async def test_a_ban_and_a_trip_last_as_long_as_they_would_have_without_a_step_ahead(
+    database: Database, registry: ConnectorRegistry
+) -> None:
+    await registry.ensure("x", Limits(10, 1_000))
+    async with Limiter(database) as limiter:
+        await spend(limiter, 1)
+        await registry.block("x", "418", for_ms=60_000)
+        await step_ahead(database, limiter, HOUR_MS)
+        assert await spend(limiter, 1) == 0
+        blocked_until = (await registry.get("x")).document["blocked_until"]
+        assert 50_000 < blocked_until - await database.now_ms() <= 60_000
+        await registry.unblock("x")
+        held = {"state": "TRIPPED", "tripped_until": await database.now_ms() + 60_000}
+        await database.connectors.update_one({"exchange_id": "x"}, {"$set": {"circuit": held}})
+        await step_ahead(database, limiter, HOUR_MS)
+        assert await spend(limiter, 1) == 0
+
+
+async def test_a_ban_that_was_over_before_a_step_ahead_stays_over(
+    database: Database, registry: ConnectorRegistry
+) -> None:
+    await registry.ensure("x", Limits(10, 1_000))
+    async with Limiter(database) as limiter:
+        await spend(limiter, 1)
+        await registry.block("x", "418", for_ms=-1)
+        await step_ahead(database, limiter, HOUR_MS)
+        assert await spend(limiter, 1) == 1
+
+
+async def step_ahead(database: Database, limiter: Limiter, ms: int) -> None:
+    """The server's clock is set ahead; what is stored looks older, and so does what we know."""
+    await age_limiter(database, ms)
+    dates = {"blocked_until": "$blocked_until", "circuit.tripped_until": "$circuit.tripped_until"}
+    older = {name: {"$subtract": [date, ms]} for name, date in dates.items()}
+    await database.connectors.update_one({"exchange_id": "x"}, [{"$set": older}])
+    forget_hours(database, ms)
+    lane = limiter._lane("x")
+    assert lane._offset_ms is not None
+    assert lane._seen_ms is not None
+    lane._offset_ms -= ms
+    lane._seen_ms -= ms
+
+
+def forget_hours(database: Database, ms: int) -> None:
+    """What this process knows of the server's clock is what it showed so long ago."""
+    clock = database.server_clock
+    clock._far._offset_ms = clock.offset_ms - ms
+    clock._latest -= ms
 
 
 async def test_a_window_that_was_hardly_used_stops_nobody_after_a_step_ahead(
@@ -303,11 +393,8 @@ async def test_a_window_that_was_hardly_used_stops_nobody_after_a_step_ahead(
     await registry.ensure("x", Limits(1_000, 300_000))
     async with Limiter(database) as limiter:
         await spend(limiter, 1)
-        lane = limiter._lane("x")
         for _ in range(3):
-            await age_limiter(database, 600_000)
-            assert lane._seen is not None
-            lane._seen = (lane._seen[0] - 600_000, lane._seen[1])
+            await step_ahead(database, limiter, HOUR_MS)
             assert await spend(limiter, 5) == 5
 
 

@@ -14,6 +14,7 @@ from collector.connectors.registry import ConnectorRegistry
 from collector.connectors.window import Window
 from collector.errors import RateLimited
 from collector.operations.connected_jobs import remove_connector
+from tests.support.aged_limiter import age_limiter
 from tests.support.until import until
 
 if TYPE_CHECKING:
@@ -125,12 +126,27 @@ async def test_no_change_of_a_window_gives_its_budget_twice(
         await limiter.acquire("x")
 
 
-async def test_what_was_granted_while_a_window_was_removed_counts_when_another_one_knows_it(
+async def test_a_grant_while_a_window_is_removed_does_not_forget_what_it_had_counted(
     registry: ConnectorRegistry, limiter: Limiter
+) -> None:
+    await registry.ensure("x", Limits(10_000, LONG, windows=(WEIGHT,)))
+    for _ in range(10):
+        await limiter.acquire("x", weight=10)
+    await registry.change_limits("x", {"windows": []})
+    await limiter.acquire("x")
+    await registry.change_limits("x", {"windows": [WEIGHT]})
+    with pytest.raises(RateLimited):
+        await limiter.acquire("x")
+
+
+async def test_what_was_granted_while_a_window_was_removed_counts_when_another_one_knows_it(
+    database: Database, registry: ConnectorRegistry, limiter: Limiter
 ) -> None:
     short = Window("weight", 200, 30_000)
     await registry.ensure("x", Limits(10_000, LONG, windows=(WEIGHT, short)))
     await limiter.acquire("x", weight=40)
+    # What was granted in the very bin of the removal counts as granted before it and after it.
+    await age_limiter(database, 5_000)
     await registry.change_limits("x", {"windows": [short]})
     await limiter.acquire("x", weight=50)
     await registry.change_limits("x", {"windows": [WEIGHT, short]})
