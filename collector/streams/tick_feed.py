@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collector.exchanges.ticks import StreamEvent, TickSource
 
 RECONNECT = Backoff(base_seconds=0.5, max_seconds=60.0)
+PROVEN_SECONDS = 60.0
+"""How long a connection has to bring prices before the failures ahead of it are forgotten."""
 EVENTS_A_TURN = 256
 """Read in one go before other tasks get a turn: a flood must not hold up the heartbeat."""
 
@@ -45,12 +47,13 @@ class TickFeed:
         self._rest = rest
         self._source: TickSource | None = None
         self._connected_at = 0.0
+        self._live_at: float | None = None
         self._is_renewing = False
         self._ended_errors = self._ended_dropped = 0
         self.connection = Connection.CONNECTING
         self.reconnects = 0
         self.failures = 0
-        """In a row, without an event between them."""
+        """In a row, without a minute of prices between them."""
         self.last_error: str | None = None
 
     @property
@@ -100,6 +103,7 @@ class TickFeed:
 
     async def _read(self, take: Callable[[StreamEvent], None]) -> None:
         source = self._source = self._open()
+        self._live_at = None
         try:
             await source.connect()
             self.connection, self._connected_at = Connection.CONNECTED, self._clock.monotonic()
@@ -119,11 +123,14 @@ class TickFeed:
             self._source = None
 
     def _begun(self) -> None:
-        self.connection, self.failures, self.last_error = Connection.LIVE, 0, None
+        self.connection, self.last_error = Connection.LIVE, None
+        self._live_at = self._clock.monotonic()
         _log.info("stream_live", exchange=self._exchange_id, reconnects=self.reconnects)
 
     def _failed(self, error: RetryLater) -> float:
         """Notes a failure; how long to wait before the next attempt."""
+        if self._live_at is not None and self._clock.monotonic() - self._live_at >= PROVEN_SECONDS:
+            self.failures = 0
         self.failures += 1
         self.connection, self.last_error = Connection.BROKEN, str(error)
         pause = self._backoff.delay(self.failures, self._spread())
