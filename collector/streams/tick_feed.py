@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from collector import logs, metrics
 from collector.backoff import Backoff
 from collector.errors import ExchangeUnavailable, RetryLater
+from collector.exchanges.ticks import Turn
 from collector.streams.states import RECOVERING_SECONDS, Connection
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 RECONNECT = Backoff(base_seconds=0.5, max_seconds=60.0)
 PROVEN_SECONDS = 60.0
 """How long a connection has to bring prices before the failures ahead of it are forgotten."""
-EVENTS_A_TURN = 256
-"""Read in one go before other tasks get a turn: a flood must not hold up the heartbeat."""
 
 _log = logs.get("collector.streams")
 
@@ -107,15 +106,12 @@ class TickFeed:
         try:
             await source.connect()
             self.connection, self._connected_at = Connection.CONNECTED, self._clock.monotonic()
-            in_turn = 0
+            turn = Turn()
             async for event in source:
                 if self.connection is not Connection.LIVE:
                     self._begun()
                 take(event)
-                in_turn += 1
-                if in_turn >= EVENTS_A_TURN:
-                    in_turn = 0
-                    await asyncio.sleep(0)
+                await turn.share()
         finally:
             await source.close()
             self._ended_errors += source.counts.errors
