@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from collector.streams.publisher import SnapPrice
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from collector.exchanges.ticks import PriceTick
 
 AHEAD_SECONDS = 10.0
@@ -26,7 +28,8 @@ class TickTotals:
     received: int = 0
     snapped: int = 0
     superseded: int = 0
-    """Replaced by a newer tick of the same symbol before a snapshot was made."""
+    """Replaced by a newer tick of the same symbol before a snapshot was made, or followed no
+    longer by then."""
     errors: int = 0
     """Without a usable price, or older than the one that is known."""
 
@@ -71,6 +74,14 @@ class LastPrices:
         self._last[tick.symbol] = tick
         self._new.add(tick.symbol)
         self._last_at = monotonic
+
+    def keep_only(self, symbols: Sequence[str]) -> None:
+        """Forgets the symbols that are followed no longer."""
+        gone = self._last.keys() - set(symbols)
+        self._superseded += len(self._new & gone)
+        self._new -= gone
+        for symbol in gone:
+            del self._last[symbol]
 
     def snapshot(self, now: float) -> tuple[SnapPrice, ...]:
         """One record for each symbol that had a tick since the last snapshot; often none."""

@@ -86,6 +86,16 @@ def test_without_the_venues_time_the_order_of_arrival_counts() -> None:
     assert (price.bid, price.tick_ts) == (1.5, 100.0)
 
 
+def test_symbols_that_are_followed_no_longer_are_forgotten() -> None:
+    book = LastPrices()
+    for symbol in ("A", "B", "C"):
+        book.take(tick(symbol), 0.0)
+    book.keep_only(["B", "D"])
+    assert [price.symbol for price in book.snapshot(11.0)] == ["B"]
+    assert (book.symbols, list(book.symbols_state(11.0, most=9))) == (1, ["B"])
+    assert book.totals == TickTotals(received=3, snapped=1, superseded=2)
+
+
 def test_silence_is_unknown_before_the_first_tick() -> None:
     book = LastPrices()
     assert book.silence(5.0) is None

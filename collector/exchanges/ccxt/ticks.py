@@ -125,6 +125,7 @@ class CcxtTicks:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._waiting.clear()
         self.fail(ExchangeUnavailable(f"{self._id}: the stream was closed"))
         if self._ccxt is not None:
             await self._ccxt.close()
