@@ -121,7 +121,7 @@ def job_changes(wished: WishedJob, found: Job | None) -> list[SettingsChange]:
     priority = _wanted_priority(wished, found, before)
     if priority is not None and priority != found.priority:
         words = (f"priority {found.priority} -> {priority}",)
-        values = {"priority": priority}
+        values: dict[str, Any] = {"priority": priority}
         changes.append(SettingsChange(Action.CHANGE, exchange_id, words, found, wished, values))
     params = _wanted_params(wished, found, before)
     if params != found.params:

@@ -96,6 +96,7 @@ class CcxtTicks:
         self._arrived = asyncio.Event()
         self._error: Exception | None = None
         self._opens: dict[tuple[str, str], int] = {}
+        self._has_misread = False
         self.prices = PriceCache()
         self.counts = SourceCounts()
 
@@ -138,7 +139,8 @@ class CcxtTicks:
 
     def misread(self, error: Exception) -> None:
         """Counts a message that ccxt could not read."""
-        if not self.counts.errors:
+        if not self._has_misread:
+            self._has_misread = True
             reason = f"{type(error).__name__}: {error}"
             _log.warning("stream_unreadable", exchange=self._id, error=reason)
         self.counts.errors += 1
