@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from tests.support.ccxt_venue import NotedPermit, hangs, says
 from tests.support.until import until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aiohttp import web
 
 EXCHANGES = ("binance", "simulated")
@@ -35,6 +38,38 @@ async def test_the_last_price_of_every_symbol_in_a_burst_is_published() -> None:
                 messages.append(tick(symbol, last[symbol]))
             await line.send(*messages)
             await stream.shows(last["BTC/USDT"], last["ETH/BTC"])
+
+
+def okx_tick(symbol: str, price: float) -> str:
+    offer = [[f"{price}", "1", "0", "1"]]
+    book = {"asks": offer, "bids": offer, "ts": f"{round(time.time() * 1000)}", "seqId": 1}
+    arg = {"channel": "bbo-tbt", "instId": symbol.replace("/", "-")}
+    return json.dumps({"arg": arg, "data": [book]})
+
+
+def kraken_tick(symbol: str, price: float) -> str:
+    ticker = {"symbol": symbol, "bid": price, "bid_qty": 1, "ask": price, "ask_qty": 1}
+    return json.dumps({"channel": "ticker", "type": "update", "data": [ticker]})
+
+
+@pytest.mark.parametrize(
+    ("exchange_id", "symbols", "write"),
+    [
+        ("okx", ("BTC/USDT", "LUNA/USDT"), okx_tick),
+        # ccxt keeps its best offers among the tickers.
+        ("kraken", ("BTC/USD", "EOS/USD"), kraken_tick),
+    ],
+)
+async def test_bursts_of_other_venues_are_read_to_their_end(
+    exchange_id: str, symbols: tuple[str, str], write: Callable[[str, float], str]
+) -> None:
+    line = Line()
+    async with streaming(socket(line), exchange_id=exchange_id, symbols=symbols) as stream:
+        for burst in (1.0, 2.0, 3.0):
+            prices = [burst + number / 100 for number in range(50)]
+            await line.send(*(write(symbols[n % 2], price) for n, price in enumerate(prices)))
+            last = {symbols[0]: prices[-2], symbols[1]: prices[-1]}
+            await until(lambda last=last: stream.publish() == last, f"published {last}", SECONDS)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tests.support.ccxt_venue import opened, says
 from tests.support.until import until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
 
     from collector.exchanges.port import Answer
     from collector.exchanges.ticks import StreamEvent
@@ -117,11 +117,12 @@ class Stream:
 async def streaming(
     *turns: Turn,
     exchange_id: str = "binance",
+    symbols: Iterable[str] = SYMBOLS,
     permit: NotedPermit | None = None,
     rests: int = 0,
 ) -> AsyncIterator[Stream]:
-    """A stream of all symbols. After its last turn the venue refuses; the feed rests `rests` times
-    and then for good."""
+    """A stream of these symbols. After its last turn the venue refuses; the feed rests `rests`
+    times and then for good."""
     async with opened(exchange_id, permit=permit) as desk:
         desk.venue.turns.extend(turns)
         desk.venue.always = says(503)
@@ -131,7 +132,7 @@ async def streaming(
             if len(stream.pauses) > rests:
                 await asyncio.Event().wait()
 
-        request = TickRequest(tuple(SYMBOLS))
+        request = TickRequest(tuple(symbols))
         feed = TickFeed(
             exchange_id,
             lambda: ticks_of(desk.exchange, request),
