@@ -124,17 +124,21 @@ async def run(bench: Bench) -> list[Figure]:
     uncounted = sum(each.uncounted for each in loads.values())
     most_grown = max(each.grown_mb for each in loads.values())
     wrong, published = await _bursts(bench.pick(1_000, 200))
-    gap, beats, read = await _heartbeats(bench, bench.pick(60.0, 10.0))
+    gap, beats, read = await _heartbeats(bench, AT_LEAST * ASKED, bench.pick(60.0, 10.0))
+    most, *flooded = await _heartbeats(bench, AT_LEAST * FLOOD, seconds)
     bench.show(
-        "a flood and bursts through ccxt",
-        ["", ""],
+        "a worker that reads through ccxt",
+        ["", "usual", "too many"],
         [
-            ["heartbeats of a worker", beats],
-            ["longest time between two of them, s", gap],
-            ["ticks it read a second", read],
-            ["prices published after a burst", published],
-            ["not the last one of the burst", wrong],
+            ["heartbeats", beats, flooded[0]],
+            ["longest time between two of them, s", gap, most],
+            ["ticks read a second", read, flooded[1]],
         ],
+    )
+    bench.show(
+        f"bursts of 2 to {LARGEST_BURST} ticks through ccxt",
+        ["prices published", "not the last one of their burst"],
+        [[published, wrong]],
     )
     return [
         Figure("streams.ticks read", usual.a_second, "/s", at_least=AT_LEAST),
@@ -146,6 +150,7 @@ async def run(bench: Bench) -> list[Figure]:
         Figure("streams.sent and not read", unread, "", at_most=0),
         Figure("streams.wrong prices after bursts", wrong, "", at_most=0),
         Figure("streams.longest gap between heartbeats", gap, " s", at_most=MOST_GAP),
+        Figure("streams.longest gap between heartbeats, too many", most, " s"),
     ]
 
 
@@ -168,11 +173,10 @@ async def _bursts(prices: int) -> tuple[int, int]:
     return wrong, published
 
 
-async def _heartbeats(bench: Bench, seconds: float) -> tuple[float, int, float]:
+async def _heartbeats(bench: Bench, rate: float, seconds: float) -> tuple[float, int, float]:
     """Of a worker in a flood: the longest time between two, how many, ticks read a second."""
     markets = listings(MARKETS)
-    rate = str(AT_LEAST * ASKED / MARKETS)
-    options = ("--symbols", str(MARKETS), "--ticks-per-second", rate)
+    options = ("--symbols", str(MARKETS), "--ticks-per-second", str(rate / MARKETS))
     async with stage(bench, Limits(PLENTY, 60_000), *options) as on:
         await ConnectorRegistry(on.database).ensure(CCXT, Limits(PLENTY, 60_000))
         params = {"symbols": [each.symbol for each in markets]}
