@@ -53,6 +53,8 @@ class PriceStreamSettings(Section):
 
     enabled: bool = False
     price_snap_interval_seconds: float = Field(default=3.0, ge=0.1, le=60)
+    symbols: tuple[str, ...] = ()
+    """Whose prices; none means those of the series that are collected."""
 
 
 class ExchangeSettings(Section):

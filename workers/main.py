@@ -124,6 +124,7 @@ async def work(settings: Settings, uri: str, options: Options) -> None:
                 metrics_address=figures,
                 sessions=sessions,
                 wishes=WishKeeper(database, store.storage),
+                publisher=publisher,
             )
             drain_on_signals(worker)
             _log.info(

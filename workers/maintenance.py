@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collector.jobs.counting import JobCount
     from collector.mongo.client import Database
     from collector.operations.wishes import WishKeeper
+    from collector.publication.publisher import RedisPublisher
 
 EVERY_SECONDS = 10.0
 
@@ -50,6 +51,7 @@ class Maintenance:
         wishes: WishKeeper | None = None,
         *,
         data_root: str | None = None,
+        publisher: RedisPublisher | None = None,
     ) -> None:
         self._database = database
         self._counting = JobCounting(database)
@@ -60,6 +62,8 @@ class Maintenance:
         self._wishes = wishes
         self._data_root = data_root
         """Whose disk is reported; None for none."""
+        self._publisher = publisher
+        self._redis_away_ms: int | None = None
         self._last_runs: dict[str, int] = {}
         self._about = {
             "host": socket.gethostname(),
@@ -77,7 +81,8 @@ class Maintenance:
         duty, recording = Duty("maintenance"), Duty("wishes")
         while True:
             with duty.tolerated():
-                await self._workers.be_seen(self._worker_id, {**self._about, **self._disk()})
+                about = {**self._about, **self._disk(), "redis": self._redis()}
+                await self._workers.be_seen(self._worker_id, about)
                 await self._report_last_runs()
                 await self.take_turn()
             if self._wishes is not None:
@@ -116,6 +121,15 @@ class Maintenance:
         metrics.DISK_FREE.set(room.free_bytes)
         metrics.DISK_TOTAL.set(room.total_bytes)
         return {"disk": asdict(room)}
+
+    def _redis(self) -> dict[str, Any] | None:
+        """Since when Redis takes nothing, and why; None when it does, or nothing is published."""
+        shown = None if self._publisher is None else self._publisher.backoff_shown()["redis"]
+        if shown is None or not shown["active"]:
+            self._redis_away_ms = None
+            return None
+        self._redis_away_ms = self._redis_away_ms or self._database.server_clock.now_ms()
+        return {"since": self._redis_away_ms, "error": shown["last_error_type"]}
 
     async def _report_last_runs(self) -> None:
         reported = dict(self._last_runs)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collector.lease_terms import LeaseTerms
     from collector.mongo.client import Database
     from collector.operations.wishes import WishKeeper
+    from collector.publication.publisher import RedisPublisher
     from workers.handlers.registry import HandlerRegistry
     from workers.session_keeper import SessionKeeper
 
@@ -94,6 +95,7 @@ class Worker:
         metrics_address: str | None = None,
         sessions: SessionKeeper | None = None,
         wishes: WishKeeper | None = None,
+        publisher: RedisPublisher | None = None,
     ) -> None:
         self._config = config
         self._limiter = limiter
@@ -143,6 +145,7 @@ class Worker:
             config.keep_deleted_days,
             wishes,
             data_root=config.data_root,
+            publisher=publisher,
         )
         self._clock_watch = ClockWatch(database, self._wakeup.ring)
         self._draining = asyncio.Event()

@@ -37,6 +37,10 @@ JobTypeName = Annotated[
 
 ParamName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
+MOST_LISTED = 1000
+LONGEST_NAME = 100
+
+_LINE = r"^[^\x00-\x1f\x7f-\x9f]*$"
 _TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]*")
 
 
@@ -44,11 +48,22 @@ def _plain_value(value: object) -> object:
     """A value that JSON and BSON both hold exactly."""
     fits = isinstance(value, bool | None) or (
         (isinstance(value, int | float) and -(2**63) <= value < 2**63)
-        or (isinstance(value, str) and len(value) <= 1000 and _TEXT.fullmatch(value))
+        or _is_line(value, 1000)
+        or (isinstance(value, list) and len(value) <= MOST_LISTED and all(map(_is_name, value)))
     )
     if not fits:
-        raise ValueError("must be a flag, a number of 64 bits, a short line of text or null")
+        raise ValueError(
+            "must be a flag, a number of 64 bits, a short line of text, a list of names or null"
+        )
     return value
+
+
+def _is_line(value: object, longest: int) -> bool:
+    return isinstance(value, str) and len(value) <= longest and bool(_TEXT.fullmatch(value))
+
+
+def _is_name(value: object) -> bool:
+    return _is_line(value, LONGEST_NAME)
 
 
 ParamValue = Annotated[
@@ -59,7 +74,13 @@ ParamValue = Annotated[
             "anyOf": [
                 {"type": "boolean"},
                 {"type": "number", "minimum": -(2**63), "exclusiveMaximum": 2**63},
-                {"type": "string", "maxLength": 1000, "pattern": r"^[^\x00-\x1f\x7f-\x9f]*$"},
+                {"type": "string", "maxLength": 1000, "pattern": _LINE},
+                {
+                    "type": "array",
+                    "maxItems": MOST_LISTED,
+                    "items": {"type": "string", "maxLength": LONGEST_NAME, "pattern": _LINE},
+                    "description": "For parameters that are lists",
+                },
                 {"type": "null"},
             ]
         }

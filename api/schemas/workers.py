@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Any, Self
 
+from pydantic import Field
+
 from api.schemas.fields import View
 from collector.operations.shown.status import shown_worker
 
@@ -14,6 +16,14 @@ class DiskView(View):
     """What is left"""
     total_bytes: int
     """What it holds in all"""
+
+
+class RedisView(View):
+    """A Redis that a worker cannot publish to."""
+
+    since: int = Field(description="Epoch ms", examples=[1735689600000])
+    error: str
+    """The kind of its last failure"""
 
 
 class WorkerView(View):
@@ -31,6 +41,8 @@ class WorkerView(View):
     """host:port of its own `/metrics`"""
     disk: DiskView | None = None
     """The disk of the lake; null for an object store"""
+    redis: RedisView | None = None
+    """Null while Redis takes messages, and where nothing is published"""
     started_at: datetime
     """When it was first seen"""
     seen_at: datetime

@@ -54,6 +54,10 @@ def add(
     interval_ms: Annotated[int | None, typer.Option(min=1000, help="Run this often.")] = None,
     cron: Annotated[str | None, typer.Option(help="Run at these times, UTC: '0 * * * *'.")] = None,
     priority: Annotated[int | None, typer.Option(min=0, max=1000, help="Lower goes first.")] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A parameter of its type; lists with commas."),
+    ] = None,
 ) -> None:
     """Add one job. Adding the same again changes nothing and reports that.
 
@@ -65,7 +69,7 @@ def add(
     from collector.cli.actions.new_job import Wanted
 
     given = (exchange, job_type, symbol, timeframe, since, until, interval_ms, cron, priority)
-    give(asked, jobs.add(asked, Wanted(*given)))
+    give(asked, jobs.add(asked, Wanted(*given, params=param or ())))
 
 
 @verb(app, "list")

@@ -7,6 +7,8 @@ one also has a method `ticks`, beside those of `port.Exchange`.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -62,6 +64,23 @@ class SourceCounts:
     """Ticks that were dropped because they were not taken in time."""
 
 
+TURN_SECONDS = 0.005
+"""How long messages are handled in one go before other tasks run."""
+
+
+class Turn:
+    """Keeps a flood of messages from holding up heartbeats and leases."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    async def share(self) -> None:
+        """Lets other tasks run when this one has worked for its turn."""
+        if time.monotonic() - self._began >= TURN_SECONDS:
+            await asyncio.sleep(0)
+            self._began = time.monotonic()
+
+
 class TickSource(Protocol):
     """One connection that sends prices."""
 
@@ -71,11 +90,12 @@ class TickSource(Protocol):
     async def connect(self) -> None:
         """Connects and subscribes, with a token for each connection.
 
-        Raises what the permit raises, ExchangeUnavailable, or BadRequest for what can never work.
+        Raises what the permit raises, ExchangeBlocked, ExchangeUnavailable, or BadRequest for what
+        can never work. A source that connects later raises these from its iteration.
         """
 
     def __aiter__(self) -> AsyncIterator[StreamEvent]:
-        """Everything that arrives. Ends or raises ExchangeUnavailable with the connection."""
+        """Everything that arrives. Ends or raises RetryLater with the connection."""
 
     async def close(self) -> None:
         """Ends the connection and every reading of it. Safe to call twice."""

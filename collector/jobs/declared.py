@@ -1,7 +1,8 @@
 """Which jobs the settings file has declared: the mark `declared` on their documents.
 
-`declared` holds what the file last said about the job (`since`, `priority`), so that an edit of the
-file can be told from a change by an operator. `left` in it: the file no longer names the job.
+`declared` holds what the file last said about the job (`since`, `priority`, `params`), so that an
+edit of the file can be told from a change by an operator. `left` in it: the file no longer names
+the job.
 """
 
 from __future__ import annotations

@@ -30,6 +30,11 @@ class Params:
     )
 
     @classmethod
+    def lists(cls) -> frozenset[str]:
+        """The names of those that are lists of short strings."""
+        return frozenset(each.name for each in fields(cls) if isinstance(each.default, tuple))
+
+    @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
         """The fields that are given and known; the others keep their defaults."""
         return cls(**{each.name: given[each.name] for each in fields(cls) if each.name in given})

@@ -195,7 +195,7 @@ async def _change_job(database: Database, change: SettingsChange, job: Job) -> N
             case Action.DELETE:
                 await queue.delete(job.id)
             case Action.CHANGE:
-                await queue.change(job.id, priority=change.values["priority"])
+                await queue.change(job.id, **change.values)
             case Action.EXTEND:
                 assert isinstance(change.wished, WishedJob)
                 await extend(database, change.wished.spec)

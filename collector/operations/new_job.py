@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collector.mongo.client import Database
     from collector.operations.market_names import MarketNames
 
+_SYMBOLS = "symbols"
 _SOME_MOMENT_MS = 1_767_225_600_000
 LARGEST_PARAMS = 64 * 1024
 
@@ -75,10 +76,21 @@ async def add_job(database: Database, request: JobRequest, names: MarketNames) -
         spec = replace(spec, symbol=symbol)
         frames = () if spec.timeframe is None else (spec.timeframe,)
         is_known = await names.check_series(spec.exchange_id, [symbol], frames)
+    if spec.params.get(_SYMBOLS) and _SYMBOLS in known_type(spec.type).params.lists():
+        spec, is_known = await _with_known_symbols(spec, names)
     [found] = await requested_history.add(
         database, [spec], since_is_given=request.since is not None
     )
     return Added(found.job, found.made, is_known, found.note)
+
+
+async def _with_known_symbols(spec: JobSpec, names: MarketNames) -> tuple[JobSpec, bool]:
+    """With the markets that its list of symbols means, and whether they are known."""
+    field = f"params.{_SYMBOLS}"
+    symbols = await names.meant(spec.exchange_id, spec.params[_SYMBOLS], field=field)
+    fields = (field, "timeframe")
+    is_known = await names.check_series(spec.exchange_id, symbols, (), fields=fields)
+    return replace(spec, params={**spec.params, _SYMBOLS: symbols}), is_known
 
 
 def job_spec(request: JobRequest, now_ms: int) -> JobSpec:
@@ -138,7 +150,14 @@ def check_schedule(schedule: Schedule) -> None:
 
 
 def check_params(row: JobType, given: Mapping[str, Any]) -> None:
-    """Refuses params of the type that have the wrong form. Others are kept as they are."""
+    """Refuses params of the type that have the wrong form. Others are kept as they are.
+
+    They are notes of an operator, each a plain value: only the type's own may be lists.
+    """
+    for name, value in given.items():
+        if isinstance(value, list) and name not in row.params.lists():
+            place = f"params.{name}"
+            raise InvalidInput(place, "bad_param", f"{place}: {row.name} has no list of that name")
     # Reading a record's annotations takes pydantic, which a verb without params need not import.
     from pydantic import TypeAdapter, ValidationError
 

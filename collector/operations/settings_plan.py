@@ -121,7 +121,16 @@ def job_changes(wished: WishedJob, found: Job | None) -> list[SettingsChange]:
     priority = _wanted_priority(wished, found, before)
     if priority is not None and priority != found.priority:
         words = (f"priority {found.priority} -> {priority}",)
-        values = {"priority": priority}
+        values: dict[str, Any] = {"priority": priority}
+        changes.append(SettingsChange(Action.CHANGE, exchange_id, words, found, wished, values))
+    params = _wanted_params(wished, found, before)
+    if params != found.params:
+        words = tuple(
+            f"{name} {_names(found.params.get(name))} -> {_names(params.get(name))}"
+            for name in sorted(params.keys() | found.params.keys())
+            if params.get(name) != found.params.get(name)
+        )
+        values = {"params": params}
         changes.append(SettingsChange(Action.CHANGE, exchange_id, words, found, wished, values))
     if _is_earlier(wished, found, before):
         assert isinstance(wished.spec.cursor, Cursor)
@@ -160,6 +169,17 @@ def _wanted_priority(wished: WishedJob, found: Job, before: Mapping[str, Any]) -
     if before.get("priority") == found.priority:
         return wished.spec.effective_priority
     return None
+
+
+def _wanted_params(wished: WishedJob, found: Job, before: Mapping[str, Any]) -> dict[str, Any]:
+    """With what the file names; what it named before and no longer does is gone."""
+    declared_before = before.get("params") or {}
+    kept = {
+        name: value
+        for name, value in found.params.items()
+        if name not in declared_before or declared_before[name] != value
+    }
+    return kept | dict(wished.spec.params)
 
 
 def _is_earlier(wished: WishedJob, found: Job, before: Mapping[str, Any]) -> bool:
@@ -207,6 +227,10 @@ def _plain_value(value: Any) -> Any:
     if isinstance(value, tuple):
         return [each.to_document() for each in value]
     return value
+
+
+def _names(value: Any) -> str:
+    return ", ".join(value) if value else "none"
 
 
 def _words(value: Any) -> str:

@@ -46,6 +46,7 @@ class TroubleKind(StrEnum):
     UNREACHABLE = "unreachable"
     BLOCKED = "blocked"
     CIRCUIT = "circuit"
+    REDIS = "redis"
     FAILED = "failed"
     RETRYING = "retrying"
     OVERDUE = "overdue"
@@ -108,7 +109,7 @@ class TroubleFacts:
 
 def troubles(facts: TroubleFacts) -> list[Trouble]:
     """What is wrong, the most urgent first."""
-    found = [*_no_worker(facts), *_disk(facts), *_damaged(facts)]
+    found = [*_no_worker(facts), *_disk(facts), *_redis(facts), *_damaged(facts)]
     for connector in facts.connectors:
         found += _of_exchange(connector, facts)
     explained = {each.exchange_id for each in found if each.kind in EXPLAINING}
@@ -162,6 +163,19 @@ def _disk(facts: TroubleFacts) -> Iterator[Trouble]:
         "make room where the data is; jobs continue by themselves",
         since_ms=_first(refused),
         jobs=sum(each.jobs for each in refused),
+    )
+
+
+def _redis(facts: TroubleFacts) -> Iterator[Trouble]:
+    away = [each for each in facts.workers if each.get("redis")]
+    if not away:
+        return
+    hosts = ", ".join(sorted({f"{each['host']} ({each['redis']['error']})" for each in away}))
+    yield Trouble(
+        TroubleKind.REDIS,
+        f"nothing can be published from {hosts}",
+        "start Redis again, or correct redis_url; bars are published when it is back",
+        since_ms=min(each["redis"]["since"] for each in away),
     )
 
 

@@ -38,9 +38,12 @@ async def wish_mistakes(
     """The place of each mistake, and exchanges whose markets are not known yet."""
     mistakes: list[str] = []
     unknown: dict[str, None] = {}
-    for exchange_id in settings.exchanges:
+    for exchange_id, given in settings.exchanges.items():
         try:
             check_exchange(exchange_id)
+            symbols = given.price_stream.symbols
+            if symbols and not await names.check_series(exchange_id, symbols, ()):
+                unknown[exchange_id] = None
         except InvalidInput as error:
             mistakes.append(f"exchanges.{exchange_id}: {error}")
     for at, stream in enumerate(settings.streams):

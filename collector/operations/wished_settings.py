@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from collector.settings import Settings
-    from collector.settings_sections import ExchangeSettings, StreamSettings
+    from collector.settings_sections import (
+        ExchangeSettings,
+        PriceStreamSettings,
+        StreamSettings,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,11 @@ class WishedJob:
     @property
     def declared(self) -> dict[str, Any]:
         """What its mark records."""
-        return {"since": self.since, "priority": self.priority}
+        return {
+            "since": self.since,
+            "priority": self.priority,
+            "params": dict(self.spec.params),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,7 @@ class Wish:
 def wish_of(settings: Settings, now_ms: int) -> Wish:
     """`now_ms` is where the history of a new series ends and its new bars begin."""
     jobs = [
-        WishedJob(JobSpec(exchange_id, types.PRICE_STREAM.name))
+        WishedJob(JobSpec(exchange_id, types.PRICE_STREAM.name, params=_params(given.price_stream)))
         for exchange_id, given in settings.exchanges.items()
         if given.price_stream.enabled
     ]
@@ -80,6 +88,10 @@ def exchange_ids(settings: Settings) -> list[str]:
     fxcm = () if settings.fxcm is None else (FXCM,)
     streams = (stream.exchange for stream in settings.streams)
     return list(dict.fromkeys((*streams, *fxcm, *settings.exchanges)))
+
+
+def _params(given: PriceStreamSettings) -> dict[str, Any]:
+    return {"symbols": list(given.symbols)} if given.symbols else {}
 
 
 def _jobs_of(stream: StreamSettings, now_ms: int) -> list[WishedJob]:

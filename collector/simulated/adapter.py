@@ -22,5 +22,4 @@ class SimulatedAdapter(CcxtExchange):
         self, desk: Desk, markets: Mapping[str, Any], wanted: TickRequest
     ) -> TickSource:
         venue_ids = {symbol: str(market["id"]) for symbol, market in markets.items()}
-        url = desk.address or DEFAULT_URL
-        return SimulatedTicks(url, wanted, venue_ids, desk.outcomes.permit, desk.clock)
+        return SimulatedTicks(desk, desk.address or DEFAULT_URL, wanted, venue_ids)

@@ -11,33 +11,25 @@ import aiohttp
 import orjson
 
 from collector.errors import ExchangeUnavailable
-from collector.exchanges.handshake import with_token
-from collector.exchanges.port import Call
+from collector.exchanges.ccxt.handshake import open_websocket
 from collector.exchanges.ticks import PriceTick, SeenClosed, SourceCounts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from collector.clock import Clock
-    from collector.exchanges.port import Permit
+    from collector.exchanges.ccxt.request_hook import Desk
     from collector.exchanges.ticks import StreamEvent, TickRequest
 
-ENDPOINT = "stream"
 _PING_SECONDS = 20.0
-_CONNECT_SECONDS = 10.0
 
 
 class SimulatedTicks:
     """One websocket. `venue_ids` are the exchange's names of the symbols."""
 
     def __init__(
-        self,
-        url: str,
-        wanted: TickRequest,
-        venue_ids: Mapping[str, str],
-        permit: Permit,
-        clock: Clock,
+        self, desk: Desk, url: str, wanted: TickRequest, venue_ids: Mapping[str, str]
     ) -> None:
+        self._desk = desk
         self._url = "ws" + url.removeprefix("http").rstrip("/") + "/stream"
         self._symbols = {venue_ids[symbol]: symbol for symbol in wanted.symbols}
         self._symbols |= {venue_ids[symbol]: symbol for symbol, _ in wanted.bars}
@@ -45,14 +37,12 @@ class SimulatedTicks:
         self._streams += [
             f"{venue_ids[symbol].lower()}@kline_{timeframe}" for symbol, timeframe in wanted.bars
         ]
-        self._permit = permit
-        self._clock = clock
         self._session: aiohttp.ClientSession | None = None
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         self.counts = SourceCounts()
 
     async def connect(self) -> None:
-        await with_token(self._permit, Call("simulated", ENDPOINT), self._clock, self._connect)
+        await open_websocket(self._desk, self._connect)
 
     async def __aiter__(self) -> AsyncIterator[StreamEvent]:
         assert self._socket is not None
@@ -72,15 +62,11 @@ class SimulatedTicks:
             await session.close()
 
     async def _connect(self) -> None:
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
-        self._session = aiohttp.ClientSession(timeout=timeout)
-        try:
-            self._socket = await self._session.ws_connect(self._url, heartbeat=_PING_SECONDS)
-            await self._socket.send_str(
-                orjson.dumps({"method": "SUBSCRIBE", "params": self._streams, "id": 1}).decode()
-            )
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise ExchangeUnavailable(f"simulated: no websocket: {error}") from error
+        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None))
+        self._socket = await self._session.ws_connect(self._url, heartbeat=_PING_SECONDS)
+        await self._socket.send_str(
+            orjson.dumps({"method": "SUBSCRIBE", "params": self._streams, "id": 1}).decode()
+        )
 
     def _read(self, text: str) -> StreamEvent | None:
         try:
@@ -95,6 +81,6 @@ class SimulatedTicks:
         symbol = self._symbols[data["s"]]
         if data["e"] == "bookTicker":
             bid, ask, at = float(data["b"]), float(data["a"]), data["E"] / 1000
-            return PriceTick(symbol, bid, ask, at, self._clock.wall_ms() / 1000)
+            return PriceTick(symbol, bid, ask, at, self._desk.clock.wall_ms() / 1000)
         bar = data["k"]
         return SeenClosed(symbol, bar["i"], int(bar["t"])) if bar["x"] else None

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from collector.streams.publisher import SnapPrice
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from collector.exchanges.ticks import PriceTick
 
-LATE_SECONDS = 10.0
-"""A tick may arrive so much behind a newer one of its symbol."""
+AHEAD_SECONDS = 10.0
+"""A venue's time may lie so far ahead of the clock here; what lies further ahead is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,8 @@ class TickTotals:
     received: int = 0
     snapped: int = 0
     superseded: int = 0
-    """Replaced by a newer tick of the same symbol before a snapshot was made."""
+    """Replaced by a newer tick of the same symbol before a snapshot was made, or followed no
+    longer by then."""
     errors: int = 0
     """Without a usable price, or older than the one that is known."""
 
@@ -63,7 +66,7 @@ class LastPrices:
     def take(self, tick: PriceTick, monotonic: float) -> None:
         self._received += 1
         known = self._last.get(tick.symbol)
-        if not _is_price(tick) or (known is not None and _was_overtaken(tick, known)):
+        if not _is_price(tick) or (known is not None and _is_older(tick, known)):
             self._errors += 1
             return
         if tick.symbol in self._new:
@@ -71,6 +74,14 @@ class LastPrices:
         self._last[tick.symbol] = tick
         self._new.add(tick.symbol)
         self._last_at = monotonic
+
+    def keep_only(self, symbols: Sequence[str]) -> None:
+        """Forgets the symbols that are followed no longer."""
+        gone = self._last.keys() - set(symbols)
+        self._superseded += len(self._new & gone)
+        self._new -= gone
+        for symbol in gone:
+            del self._last[symbol]
 
     def snapshot(self, now: float) -> tuple[SnapPrice, ...]:
         """One record for each symbol that had a tick since the last snapshot; often none."""
@@ -107,9 +118,13 @@ def mid(tick: PriceTick) -> float:
     return round((tick.bid + tick.ask) / 2, 10)
 
 
-def _was_overtaken(tick: PriceTick, known: PriceTick) -> bool:
-    """A much older one is no late tick: the venue's clock was set, or wrong once."""
-    return 0 < known.at - tick.at <= LATE_SECONDS
+def _is_older(tick: PriceTick, known: PriceTick) -> bool:
+    """By the venue's own times; without them the order of arrival counts.
+
+    A time in the future does not count either, or one wrong date would stop a price for good.
+    """
+    are_timed = tick.at != tick.received and known.at != known.received
+    return are_timed and tick.at < known.at <= known.received + AHEAD_SECONDS
 
 
 def _is_price(tick: PriceTick) -> bool:

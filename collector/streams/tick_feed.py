@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from collector import logs, metrics
 from collector.backoff import Backoff
 from collector.errors import ExchangeUnavailable, RetryLater
+from collector.exchanges.ticks import Turn
 from collector.streams.states import RECOVERING_SECONDS, Connection
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from collector.exchanges.ticks import StreamEvent, TickSource
 
 RECONNECT = Backoff(base_seconds=0.5, max_seconds=60.0)
-EVENTS_A_TURN = 256
-"""Read in one go before other tasks get a turn: a flood must not hold up the heartbeat."""
+PROVEN_SECONDS = 60.0
+"""How long a connection has to bring prices before the failures ahead of it are forgotten."""
 
 _log = logs.get("collector.streams")
 
@@ -45,12 +46,13 @@ class TickFeed:
         self._rest = rest
         self._source: TickSource | None = None
         self._connected_at = 0.0
+        self._live_at: float | None = None
         self._is_renewing = False
         self._ended_errors = self._ended_dropped = 0
         self.connection = Connection.CONNECTING
         self.reconnects = 0
         self.failures = 0
-        """In a row, without an event between them."""
+        """In a row, without a minute of prices between them."""
         self.last_error: str | None = None
 
     @property
@@ -100,18 +102,16 @@ class TickFeed:
 
     async def _read(self, take: Callable[[StreamEvent], None]) -> None:
         source = self._source = self._open()
+        self._live_at = None
         try:
             await source.connect()
             self.connection, self._connected_at = Connection.CONNECTED, self._clock.monotonic()
-            in_turn = 0
+            turn = Turn()
             async for event in source:
                 if self.connection is not Connection.LIVE:
                     self._begun()
                 take(event)
-                in_turn += 1
-                if in_turn >= EVENTS_A_TURN:
-                    in_turn = 0
-                    await asyncio.sleep(0)
+                await turn.share()
         finally:
             await source.close()
             self._ended_errors += source.counts.errors
@@ -119,11 +119,14 @@ class TickFeed:
             self._source = None
 
     def _begun(self) -> None:
-        self.connection, self.failures, self.last_error = Connection.LIVE, 0, None
+        self.connection, self.last_error = Connection.LIVE, None
+        self._live_at = self._clock.monotonic()
         _log.info("stream_live", exchange=self._exchange_id, reconnects=self.reconnects)
 
     def _failed(self, error: RetryLater) -> float:
         """Notes a failure; how long to wait before the next attempt."""
+        if self._live_at is not None and self._clock.monotonic() - self._live_at >= PROVEN_SECONDS:
+            self.failures = 0
         self.failures += 1
         self.connection, self.last_error = Connection.BROKEN, str(error)
         pause = self._backoff.delay(self.failures, self._spread())

@@ -23,7 +23,7 @@ from collector.streams.tick_feed import TickFeed
 from collector.streams.tick_health import TickHealthMonitor, changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from collector.clock import Clock
     from collector.exchanges.ticks import StreamEvent, TickSource
@@ -72,6 +72,11 @@ class Ticking:
             return
         self.closed.append(event)
         self.bar_closed.set()
+
+    async def follow(self, symbols: Sequence[str]) -> None:
+        """Connects again for these symbols and forgets all others."""
+        await self.feed.renew()
+        self._book.keep_only(symbols)
 
     def take_closed(self) -> tuple[tuple[str, str], ...]:
         """The series of which a bar has closed since the last call."""

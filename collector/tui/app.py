@@ -60,7 +60,7 @@ class Viewer(App[None]):
     """
     BINDINGS: ClassVar = [
         *(Binding(mode.key, f"show('{mode.key}')", mode.name) for mode in MODES),
-        Binding("space", "hold", "hold"),
+        Binding("space", "hold", "hold", key_display="spc"),
         Binding("q", "quit", "quit"),
         Binding("ctrl+c", "quit", show=False, priority=True),
     ]
@@ -81,7 +81,7 @@ class Viewer(App[None]):
         yield Static(id="banners")
         with VerticalScroll():
             yield Static(id="content")
-        yield Footer()
+        yield Footer(compact=True)  # so that every key has room in 80 columns
 
     def on_mount(self) -> None:
         self.run_worker(self._follow(), name="follow", exit_on_error=False)

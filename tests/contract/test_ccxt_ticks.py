@@ -13,7 +13,14 @@ from collector.clock import SystemClock
 from collector.errors import BadRequest, ConfigError, ExchangeUnavailable, RateLimited
 from collector.exchanges.ccxt.catalog import streaming_ids
 from collector.exchanges.ccxt.exchange import CcxtExchange
-from collector.exchanges.ccxt.ticks import bar_method, chunks, opened, price_method, streaming
+from collector.exchanges.ccxt.ticks import (
+    CcxtTicks,
+    bar_method,
+    chunks,
+    opened,
+    price_method,
+    streaming,
+)
 from collector.exchanges.ticks import (
     PriceTick,
     SeenClosed,
@@ -127,16 +134,20 @@ async def test_a_connection_buys_a_token(venue: SimulatedExchange) -> None:
 
     async with binance(venue, Refusing()) as exchange:
         source = ticks_of(exchange, TickRequest(SYMBOLS))
-        with pytest.raises(RateLimited):
+        try:
             await source.connect()
-        await source.close()
+            with pytest.raises(RateLimited):
+                await first(source, 1)
+        finally:
+            await source.close()
     assert venue.sockets.counts.opened == 0
 
 
 async def test_no_websocket_leaves_the_address_that_was_set(venue: SimulatedExchange) -> None:
     async with binance(venue) as exchange:
-        desk = exchange._ccxt.desk
-        sockets = opened("binance", desk, list(exchange._ccxt.markets.values()))
+        source = ticks_of(exchange, TickRequest(SYMBOLS))
+        assert isinstance(source, CcxtTicks)
+        sockets = opened("binance", source, list(exchange._ccxt.markets.values()))
         with pytest.raises(ConfigError, match=r"stream\.binance\.com"):
             sockets.client("wss://stream.binance.com:9443/ws")
         await sockets.close()

@@ -157,6 +157,24 @@ async def test_patch_changes_what_is_sent_and_put_replaces(
     assert (await client("PUT", at, {"symbol": "ETH/USDT"})).code == "cannot_change"
 
 
+async def test_the_symbols_of_a_price_stream_are_a_list(client: Client) -> None:
+    stream = {"exchange_id": "simulated", "type": "price_stream"}
+    made = await client.post(URL, {**stream, "params": {"symbols": ["BTCUSDT", "ETH/USDT"]}})
+    assert made.status == 201, made.body
+    assert made.body["params"] == {"symbols": ["BTC/USDT", "ETH/USDT"]}
+    at = f"{URL}/{made.body['id']}"
+    patched = await client("PATCH", at, {"params": {"symbols": ["ETH/USDT"]}})
+    assert patched.body["params"] == {"symbols": ["ETH/USDT"]}
+    for params, code in (
+        ({"symbols": ["BTC/USDX"]}, "unknown_symbol"),
+        ({"symbols": "BTC/USDT"}, "bad_param"),
+        ({"other": ["BTC/USDT"]}, "bad_param"),
+        ({"priority": ["yes"]}, "bad_param"),
+    ):
+        refused = await client.post(URL, {**stream, "params": params})
+        assert (refused.status, refused.code) == (422, code), params
+
+
 async def test_near_matches_for_symbol_and_timeframe(client: Client) -> None:
     body = {**BTC, "type": "ohlcv_incremental"}
     symbol = await client.post(URL, {**body, "symbol": "btcusdx"})

@@ -191,6 +191,33 @@ async def test_backfill_and_price_stream_that_are_switched_off_are_paused(file: 
     ]
 
 
+async def test_the_symbols_of_a_price_stream_follow_the_file(
+    database: Database, file: File
+) -> None:
+    await know_markets(database)
+
+    def live(symbols: str) -> str:
+        return f"exchanges: {{simulated: {{price_stream: {{enabled: true{symbols}}}}}}}\n"
+
+    async def params() -> dict[str, Any]:
+        (job,) = await JobQueue(database).find({"type": "price_stream"})
+        return dict(job.params)
+
+    await file.applied(live(", symbols: [BTC/USDT]"))
+    assert await params() == {"symbols": ["BTC/USDT"]}
+    (job,) = await JobQueue(database).find({"type": "price_stream"})
+    await JobQueue(database).change(job.id, params={**job.params, "watch_bars": False})
+    changed = await file.applied(live(", symbols: [BTC/USDT, ETH/USDT]"))
+    assert [each.details for each in changed.changes] == [
+        ("symbols BTC/USDT -> BTC/USDT, ETH/USDT",)
+    ]
+    assert await params() == {"symbols": ["BTC/USDT", "ETH/USDT"], "watch_bars": False}
+    await file.applied(live(""))
+    assert await params() == {"watch_bars": False}
+    with pytest.raises(ConfigError, match="BTC/USDX"):
+        await file.applied(live(", symbols: [BTC/USDX]"))
+
+
 async def test_a_global_limit_is_set_when_it_differs(database: Database, file: File) -> None:
     made = await file.applied("global_limit: {rate_limit: 50}\n")
     assert actions(made) == [("create", "limit on all exchanges")]

@@ -132,6 +132,23 @@ async def test_one_job_by_hand_and_what_is_refused(cli: Cli, database: Database)
         assert words in ended.err
 
 
+async def test_a_parameter_of_a_job_by_hand(cli: Cli, database: Database) -> None:
+    await cli("connector add simulated")
+    await know_markets(database)
+    add = "job add simulated price_stream"
+    made = await cli(f"{add} --param symbols=BTCUSDT,ETH/USDT --param watch_bars=false --json")
+    params = {"symbols": ["BTC/USDT", "ETH/USDT"], "watch_bars": False}
+    assert made.facts["job"]["params"] == params
+    for given, words in (
+        ("symbols=BTC/USDX", "BTC/USDT"),
+        ("watch_bars=often", "params.watch_bars"),
+        ("symbols", "NAME=VALUE"),
+    ):
+        ended = await cli(f"{add} --param {given}")
+        assert (ended.code, ended.out) == (2, "")
+        assert words in ended.err
+
+
 async def test_add_refuses_what_can_never_be_collected(cli: Cli, database: Database) -> None:
     wrong = [
         ("bitflyer BTC/JPY", "bitflyer serves no bars; a job of type ohlcv_from_trades"),

@@ -258,6 +258,18 @@ async def test_a_stream_that_lives_forgets_the_deaths_of_its_workers(
         await c.until(snapshot, lambda job: job.document["stats"]["success"])
 
 
+async def test_a_running_stream_follows_its_symbols(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(price_stream, "SERIES_SECONDS", 0.2)
+    async with collecting(database, tmp_path, config=CONFIG) as c:
+        job = await stream_job(c, symbols=[SYMBOL])
+        await until_live(c, "price", lambda _: True, SYMBOL)
+        await c.queue.change(job.id, params={**job.params, "symbols": ["SOL/USDT"]})
+        await until_live(c, "price", lambda _: True, "SOL/USDT")
+        assert await live(c, "price", SYMBOL) is None
+
+
 async def test_prices_of_symbols_that_are_followed_no_longer_go(
     database: Database, tmp_path: Path
 ) -> None:

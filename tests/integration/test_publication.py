@@ -10,10 +10,13 @@ from pydantic import SecretStr
 
 from collector.backoff import Backoff
 from collector.jobs.job import Cursor
+from collector.jobs.live_workers import LiveWorkers
 from collector.jobs.published import PublishedTimes
 from collector.jobs.queue import JobQueue
 from collector.market.candles import CandleBatch
 from collector.market.series import Series
+from collector.operations.shown.status import shown_worker
+from collector.operations.trouble_facts import troubles_now
 from collector.publication.closed_bars import ClosedBars
 from collector.publication.opening import publication
 from collector.publication.supervisor import Capacities
@@ -22,6 +25,7 @@ from tests.support.cuttable_link import CuttableLink, cuttable_link
 from tests.support.local_collector import DAY, MINUTE, SYMBOL, Collecting, collecting, put
 from tests.support.redis_server import RedisServer, Subscriber
 from tests.support.until import until
+from workers import maintenance
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -136,6 +140,35 @@ async def test_an_outage_of_redis_delays_bars_and_loses_none(
         assert (shown["backpressure_events"] > 0) == (capacity == 1)
         await c.all_received(c.first_ms, (await c.queue.get(job.id)).cursor.since_ms)
         await until(lambda: not c.publisher.backoff_shown()["redis"]["active"], "the pause is over")
+
+
+async def test_a_redis_that_is_away_is_a_trouble_until_it_is_back(
+    redis_server: RedisServer,
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(maintenance, "EVERY_SECONDS", 0.1)
+
+    async def kinds() -> set[str]:
+        return {each.kind.value for each in await troubles_now(database)}
+
+    async with stage(redis_server, database, tmp_path, look_seconds=0.05) as c:
+        await c.wire.cut()
+        await c.caught_up(await c.stream(c.first_ms))
+
+        async def is_away() -> bool:
+            return "redis" in await kinds()
+
+        await until(is_away, "the trouble is shown")
+        [worker] = await LiveWorkers(database).all()
+        assert set(shown_worker(worker)["redis"]) == {"since", "error"}
+        await c.wire.mend()
+
+        async def is_back() -> bool:
+            return "redis" not in await kinds()
+
+        await until(is_back, "the trouble is over")
 
 
 async def test_a_redis_that_lost_its_data_gets_nothing_twice(

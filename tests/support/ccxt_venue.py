@@ -17,6 +17,7 @@ from aiohttp import web
 from collector.clock import SystemClock
 from collector.exchanges.ccxt.exchange import CcxtExchange
 from collector.market.timeframe import Timeframe
+from collector.simulated.adapter import SimulatedAdapter
 from tests.support.dialects import DIALECTS
 from tests.support.dialects.dialect import BODY
 
@@ -156,7 +157,8 @@ async def opened(
     venue = Venue("binance" if exchange_id == "simulated" else exchange_id)
     loading = NotedPermit()
     async with serving(venue) as address:
-        exchange = CcxtExchange(
+        adapter = SimulatedAdapter if exchange_id == "simulated" else CcxtExchange
+        exchange = adapter(
             exchange_id,
             permit or loading,
             urls={exchange_id: address},

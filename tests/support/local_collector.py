@@ -127,7 +127,7 @@ async def collecting(
                 publisher=publisher,
             )
         )
-        worker = Worker(database, limiter, handlers, chosen)
+        worker = Worker(database, limiter, handlers, chosen, publisher=publisher)
         running = asyncio.create_task(worker.run())
         try:
             yield Collecting(

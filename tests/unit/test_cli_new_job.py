@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.cli.actions.new_job import Wanted, request_of, schedule_of
+from collector.cli.actions.new_job import Wanted, params_of, request_of, schedule_of
 from collector.cli.actions.streams import split_timeframes
 from collector.cli.failures import UsageMistake, failure
 from collector.errors import InvalidInput
@@ -39,6 +39,19 @@ def test_a_schedule_is_one_of_two() -> None:
         schedule_of(Wanted("b", "compact", interval_ms=5000, cron="0 * * * *"))
     with pytest.raises(UsageMistake, match="cron"):
         schedule_of(Wanted("b", "compact", cron="soon"))
+
+
+def test_a_parameter_is_a_name_and_a_value() -> None:
+    given = ("symbols=BTC/USDT, ETH/USDT", "watch_bars=false", "price_snap_interval_seconds=0.5")
+    assert params_of("price_stream", (*given, "note=for Ann, not Bob", "other=[1]")) == {
+        "symbols": ["BTC/USDT", "ETH/USDT"],
+        "watch_bars": False,
+        "price_snap_interval_seconds": 0.5,
+        "note": "for Ann, not Bob",
+        "other": "[1]",
+    }
+    with pytest.raises(UsageMistake, match="NAME=VALUE"):
+        params_of("price_stream", ["symbols"])
 
 
 def test_a_list_of_timeframes_has_no_repeats() -> None:

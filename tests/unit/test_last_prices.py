@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,12 +60,40 @@ def test_what_is_no_price_counts_apart_and_changes_nothing() -> None:
     assert (price.bid, price.ask) == (1.0, 2.0)
 
 
-def test_one_wrong_date_does_not_stop_a_price() -> None:
+@pytest.mark.parametrize("seconds", [0.001, 9.0, 11.0, 86_400.0])
+def test_an_older_tick_never_replaces_a_newer_one(seconds: float) -> None:
     book = LastPrices()
-    book.take(tick(bid=1.0, at=10_000.0), 0.0)
-    book.take(tick(bid=1.5, at=100.0), 0.0)
+    book.take(PriceTick("A/B", 1.0, 1.0, 100_000.0, 100_000.1), 0.0)
+    book.take(PriceTick("A/B", 2.0, 2.0, 100_000.0 - seconds, 100_000.2), 0.0)
+    (price,) = book.snapshot(100_001.0)
+    assert (price.bid, price.tick_ts) == (1.0, 100_000.0)
+    assert book.totals.errors == 1
+
+
+def test_one_date_in_the_future_does_not_stop_a_price() -> None:
+    book = LastPrices()
+    book.take(PriceTick("A/B", 1.0, 1.0, 10_000.0, 99.0), 0.0)
+    book.take(PriceTick("A/B", 1.5, 1.5, 100.0, 100.1), 0.0)
     (price,) = book.snapshot(101.0)
     assert (price.bid, price.tick_ts) == (1.5, 100.0)
+
+
+def test_without_the_venues_time_the_order_of_arrival_counts() -> None:
+    book = LastPrices()
+    book.take(PriceTick("A/B", 1.0, 1.0, 5_000.0, 5_000.0), 0.0)
+    book.take(PriceTick("A/B", 1.5, 1.5, 100.0, 100.0), 0.0)  # Our own clock was set back.
+    (price,) = book.snapshot(101.0)
+    assert (price.bid, price.tick_ts) == (1.5, 100.0)
+
+
+def test_symbols_that_are_followed_no_longer_are_forgotten() -> None:
+    book = LastPrices()
+    for symbol in ("A", "B", "C"):
+        book.take(tick(symbol), 0.0)
+    book.keep_only(["B", "D"])
+    assert [price.symbol for price in book.snapshot(11.0)] == ["B"]
+    assert (book.symbols, list(book.symbols_state(11.0, most=9))) == (1, ["B"])
+    assert book.totals == TickTotals(received=3, snapped=1, superseded=2)
 
 
 def test_silence_is_unknown_before_the_first_tick() -> None:

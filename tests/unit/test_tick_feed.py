@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from collector.exchanges.ticks import StreamEvent
 
+GONE = ExchangeUnavailable("gone")
 TICK = PriceTick("A/B", 1.0, 2.0, 1.0, 1.0)
 
 
@@ -87,18 +88,27 @@ class _OutOfSources(Exception):
     pass
 
 
-async def test_pauses_grow_until_an_event_has_arrived() -> None:
-    gone = ExchangeUnavailable("gone")
+async def test_pauses_grow_until_a_connection_has_lived_for_a_minute() -> None:
+    class Lasting(Scripted):
+        def __init__(self, seconds: float) -> None:
+            super().__init__(2, GONE)
+            self._seconds = seconds
+
+        async def __aiter__(self) -> AsyncIterator[StreamEvent]:
+            yield TICK
+            stage.clock.advance(self._seconds)
+            raise GONE
+
     stage = Stage(
-        Scripted(0, refusal=gone),
-        Scripted(0, refusal=gone),
-        Scripted(0, gone),
-        Scripted(3, gone),
-        Scripted(0),
+        Scripted(0, refusal=GONE),
+        Scripted(3, GONE),
+        Lasting(59),
+        Lasting(60),
+        Scripted(0, GONE),
     )
     await stage.run()
     assert stage.pauses == [1.0, 2.0, 4.0, 1.0, 2.0]
-    assert stage.taken == 3
+    assert stage.taken == 5
     assert stage.feed.reconnects == 5
     assert all(source.closed for source in stage.opened)
     assert (stage.feed.errors, stage.feed.dropped) == (5, 10)

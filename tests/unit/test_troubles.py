@@ -146,6 +146,14 @@ def test_writes_that_fail_are_a_disk_trouble_of_all_exchanges_together() -> None
     assert "No space left" in found.reason
 
 
+def test_redis_is_away_for_the_workers_that_say_so() -> None:
+    away = {**WORKER, "redis": {"since": NOW - MINUTE, "error": "ConnectionError"}}
+    other = {**away, "_id": "v", "redis": {"since": NOW - 9, "error": "ConnectionError"}}
+    [found] = troubles(facts(workers=[away, other, {**WORKER, "_id": "u", "redis": None}]))
+    assert (found.kind, found.since_ms) == (TroubleKind.REDIS, NOW - MINUTE)
+    assert found.reason == "nothing can be published from one (ConnectionError)"
+
+
 @pytest.mark.parametrize(
     ("free", "total", "expected"),
     [

@@ -62,6 +62,15 @@ async def test_the_keys_are_shown() -> None:
         assert (keys["q"], keys["space"]) == ("quit", "hold")
 
 
+async def test_every_key_has_room_in_a_terminal_of_80_columns() -> None:
+    app = viewer(StillFleet(busy_fleet()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        shown = "".join(segment.text for segment in app.screen._compositor.render_strips()[-1])
+        for name in (*(mode.name for mode in MODES), "hold", "quit"):
+            assert name in shown, shown
+
+
 def _bindings(app: Viewer) -> Iterable[tuple[object, ...]]:
     return app.screen.active_bindings.values()  # type: ignore[return-value]
 

@@ -17,6 +17,7 @@ from collector.errors import DatabaseUnavailable, JobStopped, NotFound, RateLimi
 from collector.exchanges.ticks import TickRequest, pauses_of, ticks_of
 from collector.jobs.live_series import collected_series, fetch_at_once
 from collector.jobs.params import PriceStreamParams
+from collector.jobs.queue import JobQueue
 from collector.market.calendar.lookup import calendar_of
 from collector.streams.heartbeat import HeartbeatContext, heartbeat, market_status
 from collector.streams.live_board import LiveBoard
@@ -157,6 +158,8 @@ class _Stream:
     async def _read_series(self) -> None:
         """Begins with the symbols there are, and connects again when there are others."""
         try:
+            job = await JobQueue(self._handler.database).get(self._run.job.id)
+            self._params = PriceStreamParams.of(job.params)
             series = await self._listed_series()
         except DatabaseUnavailable:
             return
@@ -165,12 +168,12 @@ class _Stream:
         if not wanted.symbols or (self._feeding is not None and wanted == self._wanted):
             return
         self._wanted = wanted
-        await LiveBoard(self._handler.database).keep_only(self._id, self._run.fence, symbols)
         if self._feeding is None:
             reading = self._ticking.feed.run(self._ticking.take)
             self._feeding = asyncio.create_task(reading, name=f"feed:{self._id}")
         else:
-            await self._ticking.feed.renew()
+            await self._ticking.follow(symbols)
+        await LiveBoard(self._handler.database).keep_only(self._id, self._run.fence, symbols)
 
     async def _listed_series(self) -> tuple[tuple[str, str], ...]:
         """The collected ones; a market that is gone must not end the stream of the others."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from collector.cli.failures import UsageMistake
 from collector.jobs import schedule as schedules
 from collector.operations.moments import moment_ms
-from collector.operations.new_job import JobRequest
+from collector.operations.new_job import JobRequest, known_type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,7 @@ class Wanted:
     interval_ms: int | None = None
     cron: str | None = None
     priority: int | None = None
+    params: Sequence[str] = ()
 
 
 def request_of(wanted: Wanted, now_ms: int) -> JobRequest:
@@ -36,7 +42,33 @@ def request_of(wanted: Wanted, now_ms: int) -> JobRequest:
         None if wanted.until is None else moment_ms(wanted.until, now_ms),
         schedule=schedule_of(wanted),
         priority=wanted.priority,
+        params=params_of(wanted.type, wanted.params),
     )
+
+
+def params_of(job_type: str, given: Sequence[str]) -> dict[str, Any]:
+    """`name=value` each: JSON's words and numbers, else text; with commas where it is a list."""
+    if not given:
+        return {}
+    lists = known_type(job_type).params.lists()
+    params: dict[str, Any] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise UsageMistake(f"--param {text!r} is not NAME=VALUE")
+        if name in lists:
+            params[name] = [each.strip() for each in value.split(",") if each.strip()]
+        else:
+            params[name] = _plain(value)
+    return params
+
+
+def _plain(value: str) -> Any:
+    try:
+        parsed = json.loads(value)
+    except ValueError:
+        return value
+    return value if isinstance(parsed, list | dict) else parsed
 
 
 def unknown_markets(exchange_id: str) -> str:

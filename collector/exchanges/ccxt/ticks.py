@@ -1,9 +1,13 @@
 """Prices of an exchange through ccxt's websockets: no request without a token, no other host.
 
 `streaming(exchange_id)` is ccxt's own class of an exchange with websockets, with `StreamGate` in
-front of it. Some exchanges need a REST request to learn where to connect; it buys a token like any
-other. Of the methods for prices the best there is comes first: best offers, then tickers, then
-trades, whose price stands for both sides.
+front of it. Every connection it opens is a `StreamClient`, which buys a token for the handshake,
+counts what ccxt cannot read, and shares the event loop.
+
+Of the methods for prices the best there is comes first: best offers, then tickers, then trades,
+whose price stands for both sides. What a method returns may be older than what has arrived since,
+because ccxt hands out one message and keeps the following ones in its cache. So best offers and
+tickers are read from that cache after each message.
 """
 
 from __future__ import annotations
@@ -15,16 +19,19 @@ from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from aiohttp import WSMsgType
 from ccxt.async_support.base.exchange import BaseExchange
+from ccxt.async_support.base.ws.client import Client
+from ccxt.base.errors import NetworkError
 from yarl import URL
 
-from collector.errors import BadRequest, ConfigError, ExchangeUnavailable
+from collector import logs
+from collector.errors import BadRequest, CollectorError, ConfigError, ExchangeUnavailable
 from collector.exchanges.ccxt.addresses import moved
 from collector.exchanges.ccxt.catalog import streaming_class, streaming_ids
 from collector.exchanges.ccxt.errors import sorted_error
-from collector.exchanges.handshake import announced, with_token
-from collector.exchanges.port import Call
-from collector.exchanges.ticks import PriceTick, SeenClosed, SourceCounts
+from collector.exchanges.ccxt.handshake import open_websocket, with_token
+from collector.exchanges.ticks import PriceTick, SeenClosed, SourceCounts, Turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -32,23 +39,43 @@ if TYPE_CHECKING:
     from collector.exchanges.ccxt.request_hook import Desk
     from collector.exchanges.ticks import StreamEvent, TickRequest
 
-ENDPOINT = "stream"
-MOST_WAITING = 50_000
-"""Events that wait for their reader; then the oldest are dropped and counted."""
 SYMBOLS_AT_ONCE = 100
 OF_A_VENUE: Mapping[str, int] = MappingProxyType({"bybit": 10, "binance": 200, "kucoin": 100})
 """Where a venue limits what one subscription may name, by its own documentation."""
+LOOK_AGAIN_SECONDS = 1.0
+"""How often a subscription whose prices come from the cache is asked for: only for its errors."""
+
+_log = logs.get("collector.streams")
 
 
-def opened(exchange_id: str, desk: Desk, markets: list[Any]) -> Any:
+def opened(exchange_id: str, source: CcxtTicks, markets: list[Any]) -> Any:
     """ccxt's instance for websockets, which knows these markets. Connects to nothing yet."""
     ccxt = streaming(exchange_id)({"newUpdates": True, "enableRateLimit": True})
-    ccxt.desk = desk
+    ccxt.source, desk = source, source.desk
+    # Some exchanges keep their best offers among the tickers.
+    ccxt.bidsasks = ccxt.tickers = source.prices
     if desk.address is not None:
         ccxt.urls["api"] = moved(ccxt.urls["api"], desk.address)
         ccxt.timeout_on_exit = 0  # ccxt's pause is for TLS connections to end
     ccxt.set_markets(markets)
     return ccxt
+
+
+class PriceCache(dict[str, Any]):
+    """ccxt's cache of tickers by symbol, which also remembers those that have changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changed: set[str] = set()
+
+    def __setitem__(self, symbol: str, ticker: Any) -> None:
+        super().__setitem__(symbol, ticker)
+        self._changed.add(symbol)
+
+    def take_changed(self) -> list[Any]:
+        """The tickers that have changed since the last call."""
+        changed, self._changed = self._changed, set()
+        return [self[symbol] for symbol in changed]
 
 
 class CcxtTicks:
@@ -58,9 +85,10 @@ class CcxtTicks:
         self, exchange_id: str, desk: Desk, markets: Mapping[str, Any], wanted: TickRequest
     ) -> None:
         self._id = exchange_id
-        self._desk = desk
+        self.desk = desk
         self._wanted = wanted
-        names = {*wanted.symbols, *(symbol for symbol, _ in wanted.bars)}
+        self._symbols = frozenset(wanted.symbols)
+        names = {*self._symbols, *(symbol for symbol, _ in wanted.bars)}
         self._markets = [markets[name] for name in sorted(names)]
         self._ccxt: Any = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -68,19 +96,21 @@ class CcxtTicks:
         self._arrived = asyncio.Event()
         self._error: Exception | None = None
         self._opens: dict[tuple[str, str], int] = {}
+        self._has_misread = False
+        self.prices = PriceCache()
         self.counts = SourceCounts()
 
     async def connect(self) -> None:
-        """Begins every subscription. The connections themselves are opened by ccxt."""
+        """Begins every subscription. ccxt opens the connections; what fails ends the source."""
         # Importing an exchange takes a moment, too long to hold up what else the process does.
-        self._ccxt = await asyncio.to_thread(opened, self._id, self._desk, self._markets)
+        self._ccxt = await asyncio.to_thread(opened, self._id, self, self._markets)
         prices = price_method(self._id, self._ccxt.has)
         for chunk in chunks(self._id, self._wanted.symbols, prices):
-            await self._begin(self._watch_prices(prices, chunk), chunk[0])
+            self._begin(self._watch_prices(prices, chunk), chunk[0])
         bars = bar_method(self._ccxt.has) if self._wanted.bars else None
         if bars is not None:
             for series in self._bar_chunks(bars):
-                await self._begin(self._watch_bars(bars, series), series[0][0])
+                self._begin(self._watch_bars(bars, series), series[0][0])
 
     async def __aiter__(self) -> AsyncIterator[StreamEvent]:
         while True:
@@ -96,18 +126,33 @@ class CcxtTicks:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._error is None:
-            self._fail(ExchangeUnavailable(f"{self._id}: the stream was closed"))
+        self._waiting.clear()
+        self.fail(ExchangeUnavailable(f"{self._id}: the stream was closed"))
         if self._ccxt is not None:
             await self._ccxt.close()
 
-    async def _begin(self, watching: Awaitable[None], name: str) -> None:
-        permit, clock = self._desk.outcomes.permit, self._desk.clock
-        try:
-            await announced(permit, Call(self._id, ENDPOINT), clock)
-        except BaseException:
-            watching.close()  # type: ignore[attr-defined]  # Never begun.
-            raise
+    def hear(self) -> None:
+        """Takes what the last message has changed."""
+        changed = self.prices.take_changed()
+        if changed:
+            self._put(self._of_tickers(changed))
+
+    def misread(self, error: Exception) -> None:
+        """Counts a message that ccxt could not read."""
+        if not self._has_misread:
+            self._has_misread = True
+            reason = f"{type(error).__name__}: {error}"
+            _log.warning("stream_unreadable", exchange=self._id, error=reason)
+        self.counts.errors += 1
+
+    def fail(self, error: Exception) -> None:
+        """Ends the source. ccxt wraps the error of a handshake into one of its own."""
+        inner = error.args[0] if error.args else None
+        error = inner if isinstance(inner, CollectorError) else error
+        self._error = self._error or sorted_error(error, self.desk.quirks, None, self.desk.clock)
+        self._arrived.set()
+
+    def _begin(self, watching: Awaitable[None], name: str) -> None:
         task = asyncio.ensure_future(self._guarded(watching))
         task.set_name(f"ticks:{self._id}:{name}")
         self._tasks.append(task)
@@ -116,18 +161,17 @@ class CcxtTicks:
         try:
             await watching
         except Exception as error:  # noqa: BLE001 - whatever ccxt raises ends the source
-            self._fail(sorted_error(error, self._desk.quirks, None, self._desk.clock))
-
-    def _fail(self, error: Exception) -> None:
-        self._error = self._error or error
-        self._arrived.set()
+            self.fail(error)
 
     async def _watch_prices(self, method: WatchMethod, symbols: Sequence[str]) -> None:
         watch = getattr(self._ccxt, method.name)
         asked = list(symbols) if method.takes_many else symbols[0]
-        read = self._of_trades if method.gives_trades else self._of_tickers
         while True:
-            self._put(read(await watch(asked)))
+            result = await watch(asked)
+            if method.gives_trades:
+                self._put(self._of_trades(result))
+            else:
+                await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     async def _watch_bars(self, method: WatchMethod, series: Sequence[tuple[str, str]]) -> None:
         watch: Callable[..., Awaitable[Any]] = getattr(self._ccxt, method.name)
@@ -147,21 +191,17 @@ class CcxtTicks:
 
     def _put(self, events: Iterable[StreamEvent]) -> None:
         self._waiting.extend(events)
-        while len(self._waiting) > MOST_WAITING:
-            self._waiting.popleft()
-            self.counts.dropped += 1
         self._arrived.set()
 
-    def _of_tickers(self, seen: Any) -> list[StreamEvent]:
-        # One ticker is a ticker itself, several come by symbol.
-        tickers = [seen] if "bid" in seen else list(seen.values())
-        return self._ticks((each, each.get("bid"), each.get("ask"), "last") for each in tickers)
+    def _of_tickers(self, tickers: Iterable[Any]) -> list[StreamEvent]:
+        wanted = (each for each in tickers if each["symbol"] in self._symbols)
+        return self._ticks((each, each.get("bid"), each.get("ask"), "last") for each in wanted)
 
-    def _of_trades(self, seen: Any) -> list[StreamEvent]:
-        return self._ticks((each, None, None, "price") for each in seen)
+    def _of_trades(self, trades: Iterable[Any]) -> list[StreamEvent]:
+        return self._ticks((each, None, None, "price") for each in trades)
 
     def _ticks(self, found: Iterable[tuple[Any, Any, Any, str]]) -> list[StreamEvent]:
-        now = self._desk.clock.wall_ms() / 1000
+        now = self.desk.clock.wall_ms() / 1000
         ticks: list[StreamEvent] = []
         for each, bid, ask, instead in found:
             price = each.get(instead)
@@ -229,30 +269,77 @@ def chunks(exchange_id: str, symbols: Sequence[str], method: WatchMethod) -> lis
     return [list(symbols[at : at + size]) for at in range(0, len(symbols), size)]
 
 
+class StreamClient(Client):  # type: ignore[misc] # ccxt has no types
+    """A connection of ccxt's, opened with a token and read in turns.
+
+    It replaces ccxt's loop over messages. That one handles everything that has arrived before
+    anything else runs, and it ends with the first message that ccxt cannot read.
+    """
+
+    source: CcxtTicks
+    connectionTimeout = 3_600_000  # noqa: N815 - ccxt's would count the wait for the token, too
+    _task: asyncio.Task[None] | None = None
+
+    async def open(self, session: Any, backoff_delay: Any = 0) -> None:
+        self._task = asyncio.current_task()
+        await super().open(session, backoff_delay)
+
+    async def create_connection(self, session: Any) -> Any:
+        return await open_websocket(self.source.desk, partial(super().create_connection, session))
+
+    def receive_loop(self) -> None:
+        self._task = asyncio.ensure_future(self._receive())
+
+    async def _receive(self) -> None:
+        turn = Turn()
+        while not self.closed():
+            message = await self.receive()
+            self.handle_message(message)
+            if message.type in _LAST:
+                break
+            await turn.share()
+        self.on_close(_ABNORMAL)
+
+    def handle_message(self, message: Any) -> None:
+        try:
+            super().handle_message(message)
+            self.source.hear()
+        except Exception as error:  # noqa: BLE001 - whatever ccxt raises, it is about this message
+            self.source.misread(error)
+
+    def reject(self, result: Any, message_hash: Any = None) -> Any:
+        """Every failure passes here, also when ccxt has nobody to tell it to."""
+        self.source.fail(result if isinstance(result, Exception) else NetworkError(str(result)))
+        return super().reject(result, message_hash)
+
+    async def close(self, code: int = 1000) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await super().close(code)
+
+
+_LAST = frozenset({WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR})
+_ABNORMAL = 1006
+
+
 class StreamGate(BaseExchange):  # type: ignore[misc] # ccxt has no types
     """Stands before an exchange's own class; see `streaming`."""
 
-    desk: Desk
+    source: CcxtTicks
 
     async def fetch2(self, path: str, *rest: Any, **more: Any) -> Any:
         """One request with a token, and an error in Collector's words."""
-        desk = self.desk
-        call = Call(desk.quirks.exchange_id, path)
-        ask = partial(self._asked, partial(super().fetch2, path, *rest, **more))
-        return await with_token(desk.outcomes.permit, call, desk.clock, ask)
-
-    async def _asked(self, ask: Callable[[], Any]) -> Any:
-        try:
-            return await ask()
-        except Exception as error:
-            raise sorted_error(error, self.desk.quirks, None, self.desk.clock) from error
+        return await with_token(
+            self.source.desk, path, partial(super().fetch2, path, *rest, **more)
+        )
 
     async def throttle(self, cost: Any = None) -> None:
         """Nothing: `fetch2` has bought the token."""
 
     def client(self, url: str) -> Any:
         """The connection to an address, which has to be the one that was set, if one was."""
-        address = self.desk.address
+        address = self.source.desk.address
         if address is not None:
             allowed, asked = URL(address), URL(url)
             if (asked.host, asked.port) != (allowed.host, allowed.port):
@@ -260,7 +347,10 @@ class StreamGate(BaseExchange):  # type: ignore[misc] # ccxt has no types
                     f"{self.id}: a websocket to {asked.host} was stopped, because "
                     f"COLLECTOR_EXCHANGE_URLS sends this exchange's requests to {address}"
                 )
-        return super().client(url)
+        client = super().client(url)
+        # ccxt creates its own class here, and offers no way to name another.
+        client.__class__, client.source = StreamClient, self.source
+        return client
 
 
 @cache

@@ -36,7 +36,7 @@ def shown_status(found: Census, wrong: Sequence[Trouble]) -> dict[str, Any]:
 
 def shown_worker(document: Mapping[str, Any]) -> dict[str, Any]:
     """A live worker, as it describes itself."""
-    names = ("host", "pid", "concurrency", "metrics", "disk", "started_at", "seen_at")
+    names = ("host", "pid", "concurrency", "metrics", "disk", "redis", "started_at", "seen_at")
     return {"id": document["_id"], **{name: document.get(name) for name in names}}
 
 

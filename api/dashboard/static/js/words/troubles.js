@@ -9,6 +9,7 @@ const TITLES = {
   unreachable: "Cannot be reached",
   blocked: "Blocked by the exchange",
   circuit: "Too many errors",
+  redis: "Redis is away",
   failed: "Jobs have failed",
   retrying: "Jobs fail again and again",
   overdue: "Due jobs are not taken",
