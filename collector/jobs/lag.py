@@ -114,5 +114,5 @@ async def _since(
         hint=LAG_INDEX,
         limit=len(tails) + 1,
     )
-    others = Counter(each["cursor"]["since_ms"] for each in first) - silent
+    others = Counter[int](each["cursor"]["since_ms"] for each in first) - silent
     return min([*others, *(each.until_ms for each in tails)])
