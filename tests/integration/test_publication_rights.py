@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,6 @@ from pydantic import SecretStr
 from collector.publication.gate import GateOffer, PublishDataGate
 from collector.publication.message import Publication
 from collector.publication.redis_link import refusal
-from tests.unit.docs.pages import DOCS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.support.redis_server import RedisServer
 
 CHANNEL = "fxcm:ohlcv"
+PAGE = Path(__file__).parents[2] / "docs" / "publication.md"
 KEY = "fxcm:published:ohlcv:XAU/USD:1m"
 RIGHTS = ["reset", "on", ">secret", "+@all", "~*"]
 
@@ -86,7 +87,7 @@ async def test_the_doctor_publishes_and_says_which_right_is_missing(
 
 
 async def test_the_documented_rights_are_enough(redis_server: RedisServer) -> None:
-    page = (DOCS / "publication.md").read_text("utf-8")
+    page = PAGE.read_text("utf-8")
     _, _, command = page.partition("ACL SETUSER collector on >PASSWORD ")
     rights = command.partition("```")[0].split()
     async with gate_of(redis_server, "reset", "on", ">secret", *rights) as gate:
