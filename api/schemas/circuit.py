@@ -41,8 +41,8 @@ class CircuitBody(Body):
     anti_flood_enabled: bool = DEFAULTS.anti_flood_enabled
     """Whether outcomes of a second share one entry, and logs and gauges have a budget a second"""
     max_events_per_sec: Count = DEFAULTS.max_events_per_sec
-    """Updates of the gauges per second, for the gate of a process. No effect on the gate that workers
-    share: its gauges are read from the database when they are scraped"""
+    """Updates of the gauges per second, for the gate of a process. No effect on the gate that
+    workers share: its gauges are read from the database when they are scraped"""
     max_log_lines_per_sec: Count = DEFAULTS.max_log_lines_per_sec
     """Transitions a second that are logged"""
 
