@@ -24,6 +24,7 @@ from tests.support.mongo_profile import profiled
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from collector.jobs.lease import Lease
     from collector.jobs.wishes import JobWish
     from collector.mongo.client import Database
     from collector.store.port import Storage
@@ -51,6 +52,18 @@ async def backfill(database: Database, symbol: str) -> JobSpec:
     spec = JobSpec("simulated", "ohlcv_backfill", symbol, "1m", cursor=Cursor(until_ms=HOUR_MS))
     await JobQueue(database).add(spec)
     return spec
+
+
+@pytest.fixture
+async def recorded_run(
+    database: Database, storage: Storage, settled: None
+) -> tuple[Leasing, Lease]:
+    """The first run of a backfill that is on record."""
+    await backfill(database, "A/B")
+    await record_wishes(database, storage)
+    leasing = Leasing(database, "ann")
+    [lease] = await leasing.claim("simulated")
+    return leasing, lease
 
 
 @pytest.mark.usefixtures("settled")
@@ -101,14 +114,10 @@ async def test_what_is_requested_is_recorded(database: Database, storage: Storag
     assert not await record_wishes(database, storage)
 
 
-@pytest.mark.usefixtures("settled")
 async def test_a_history_that_ends_is_recorded_and_its_pages_are_not(
-    database: Database, storage: Storage
+    database: Database, storage: Storage, recorded_run: tuple[Leasing, Lease]
 ) -> None:
-    await backfill(database, "A/B")
-    await record_wishes(database, storage)
-    leasing = Leasing(database, "ann")
-    [lease] = await leasing.claim("simulated")
+    leasing, lease = recorded_run
     progress = {"from_ms": 5, "until_ms": HOUR_MS}
     await leasing.commit(lease, Cursor(10, HOUR_MS, page=1), progress)
     assert not await record_wishes(database, storage)
@@ -119,14 +128,10 @@ async def test_a_history_that_ends_is_recorded_and_its_pages_are_not(
     assert (job.status, job.cursor["done"], job.begins_ms) == ("paused", True, 5)
 
 
-@pytest.mark.usefixtures("settled")
 async def test_a_job_that_fails_for_good_is_recorded_as_stopped(
-    database: Database, storage: Storage
+    database: Database, storage: Storage, recorded_run: tuple[Leasing, Lease]
 ) -> None:
-    await backfill(database, "A/B")
-    await record_wishes(database, storage)
-    leasing = Leasing(database, "ann")
-    [lease] = await leasing.claim("simulated")
+    leasing, lease = recorded_run
     await leasing.settle(lease, settlement.retry(1, "again", Backoff(0, 0, 0), 0.0))
     assert not await record_wishes(database, storage)
     [lease] = await leasing.claim("simulated")
