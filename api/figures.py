@@ -1,4 +1,5 @@
-"""The gauges that are facts of the database: read at the scrape, by the API alone.
+"""The gauges that are facts of the database: read at the scrape, by the API alone. Figures of all
+jobs are the last count (collector/jobs/counting.py).
 
 Counters belong to the process that counts. A gauge about the whole fleet must have one source, or
 summing over processes would count it many times.
@@ -17,8 +18,6 @@ from collector.connectors.session_lease import shown_session
 from collector.errors import DatabaseUnavailable
 from collector.exchanges.exclusive import SessionState
 from collector.history.inbox import NetworkState, network_states
-from collector.jobs.history import backfill_bars_left
-from collector.jobs.lag import reached
 from collector.jobs.overdue import count_due
 from collector.jobs.states import State
 from collector.market.timeframe import Timeframe
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from api.deps import Services
     from collector.connectors.connector import Connector
+    from collector.jobs.counting import Counts
     from collector.operations.troubles import Trouble
 
 
@@ -67,15 +67,17 @@ class _Families:
 async def _database_gauges(services: Services) -> list[GaugeMetricFamily]:
     now_ms = await services.now_ms()
     connectors = await services.registry.all()
+    counts = await services.counting.last()
     return [
         *_limits(connectors, now_ms),
         *_circuits(connectors, now_ms),
         _sessions(connectors, now_ms),
-        await _jobs(services, connectors),
-        *await _lag(services, now_ms),
+        _counted_at(counts),
+        _jobs(counts, connectors),
+        *_lag(counts),
         *await _networks(services),
-        await _backfills(services, connectors),
-        *await _health(services),
+        _backfills(counts, connectors),
+        *await _health(services, counts),
     ]
 
 
@@ -83,9 +85,9 @@ def _mongodb_up(*, up: bool) -> GaugeMetricFamily:
     return GaugeMetricFamily("collector_mongodb_up", "Whether MongoDB answers the API", float(up))
 
 
-async def _health(services: Services) -> list[GaugeMetricFamily]:
+async def _health(services: Services, counts: Counts) -> list[GaugeMetricFamily]:
     """What is wrong, how many jobs wait for a worker and how long: from the same facts."""
-    facts = await trouble_facts(services.database)
+    facts = await trouble_facts(services.database, counts)
     longest = GaugeMetricFamily(
         "collector_oldest_due_seconds",
         "How long the oldest due job of an exchange has been waiting for a worker",
@@ -121,14 +123,15 @@ def _troubles(found: Sequence[Trouble], connectors: Sequence[Connector]) -> Gaug
     return gauge
 
 
-async def _backfills(services: Services, connectors: list[Connector]) -> GaugeMetricFamily:
+def _backfills(counts: Counts, connectors: list[Connector]) -> GaugeMetricFamily:
     left = GaugeMetricFamily(
         "collector_backfill_bars_left",
         "Bars that the active backfills of an exchange have still to fetch",
         labels=["exchange"],
     )
-    found = {each.exchange_id: 0 for each in connectors}
-    found |= await backfill_bars_left(services.database)
+    found = Counter({each.exchange_id: 0 for each in connectors})
+    for each in counts.backfills:
+        found[each.exchange_id] += each.bars_left
     for exchange_id, bars in sorted(found.items()):
         left.add_metric([exchange_id], bars)
     return left
@@ -184,12 +187,20 @@ def _sessions(connectors: list[Connector], now_ms: int) -> GaugeMetricFamily:
     return states
 
 
-async def _jobs(services: Services, connectors: list[Connector]) -> GaugeMetricFamily:
+def _counted_at(counts: Counts) -> GaugeMetricFamily:
+    return GaugeMetricFamily(
+        "collector_jobs_counted_at",
+        "Epoch seconds at which jobs, lag and backfills were last counted",
+        counts.counted_ms / 1000,
+    )
+
+
+def _jobs(counts: Counts, connectors: list[Connector]) -> GaugeMetricFamily:
     jobs = GaugeMetricFamily(
         "collector_jobs", "Jobs that are not deleted", labels=["exchange", "state"]
     )
     found: Counter[tuple[str, str]] = Counter()
-    for each in await services.counting.last():
+    for each in counts.jobs:
         found[each.exchange_id, each.state] += each.count
     # Zeros too: a series that disappears looks to an alert like a scrape that failed.
     every = {(connector.exchange_id, state.value) for connector in connectors for state in State}
@@ -198,7 +209,7 @@ async def _jobs(services: Services, connectors: list[Connector]) -> GaugeMetricF
     return jobs
 
 
-async def _lag(services: Services, now_ms: int) -> list[GaugeMetricFamily]:
+def _lag(counts: Counts) -> list[GaugeMetricFamily]:
     labels = ["exchange", "timeframe"]
     lag = GaugeMetricFamily(
         "collector_lag_bars",
@@ -210,11 +221,11 @@ async def _lag(services: Services, now_ms: int) -> list[GaugeMetricFamily]:
         "Series whose newest slots the exchange reports as empty, which do not count as behind",
         labels=labels,
     )
-    for each in await reached(services.database):
+    for each in counts.reached:
         frame = Timeframe.parse(each.timeframe).at(each.exchange_id)
-        behind = max(0, frame.count(each.since_ms, now_ms))
+        behind = max(0, frame.count(each.since_ms, counts.counted_ms))
         lag.add_metric([each.exchange_id, each.timeframe], behind)
-        unconfirmed.add_metric([each.exchange_id, each.timeframe], len(each.unconfirmed))
+        unconfirmed.add_metric([each.exchange_id, each.timeframe], each.unconfirmed)
     return [lag, unconfirmed]
 
 

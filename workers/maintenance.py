@@ -1,6 +1,7 @@
 """The periodic duties of a worker: being seen, and what one worker does for all.
 
-Counting, sweeping and purging concern the whole fleet, so the workers take turns at them.
+Counting, sweeping and purging concern the whole fleet, so the workers take turns at them. Counts
+are made often, because every front end shows them.
 """
 
 from __future__ import annotations
@@ -9,31 +10,30 @@ import asyncio
 import os
 import random
 import socket
-from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from collector import logs, metrics
 from collector.connectors.job_figures import JobFigures
 from collector.errors import DatabaseUnavailable
-from collector.jobs.counting import JobCounting
+from collector.jobs.counting import EVERY_MS, JobCounting
 from collector.jobs.live_workers import LiveWorkers
 from collector.jobs.purge import purge
-from collector.jobs.states import Status
 from collector.jobs.sweep import sweep
+from collector.jobs.turn import DutyTurn
 from collector.store.room import disk_room
 from workers.clock_watch import correct_dates
 from workers.duty import Duty
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from collector.jobs.counting import JobCount
     from collector.mongo.client import Database
     from collector.operations.wishes import WishKeeper
     from collector.publication.publisher import RedisPublisher
 
 EVERY_SECONDS = 10.0
+COUNT_SECONDS = 2.0
+UPKEEP_MS = 7_000
+"""Less than a worker's round, so that a single worker never finds the upkeep not due yet."""
 
 _log = logs.get("workers.maintenance")
 
@@ -55,6 +55,7 @@ class Maintenance:
     ) -> None:
         self._database = database
         self._counting = JobCounting(database)
+        self._upkeep = DutyTurn(database, "upkeep")
         self._figures = JobFigures(database)
         self._workers = LiveWorkers(database)
         self._worker_id = worker_id
@@ -88,7 +89,15 @@ class Maintenance:
             if self._wishes is not None:
                 with recording.tolerated():
                     await self._wishes.take_turn()
-            await asyncio.sleep(EVERY_SECONDS * (0.75 + random.random() / 2))
+            await asyncio.sleep(_spread(EVERY_SECONDS))
+
+    async def keep_counting(self) -> None:
+        """Until cancelled."""
+        duty = Duty("counting")
+        while True:
+            with duty.tolerated():
+                await self.count()
+            await asyncio.sleep(_spread(COUNT_SECONDS) + duty.pause())
 
     async def sign_off(self) -> None:
         try:
@@ -97,15 +106,17 @@ class Maintenance:
         except DatabaseUnavailable:
             return  # The entry expires by itself.
 
+    async def count(self) -> None:
+        """Counts all jobs for the whole fleet, when it is this worker's turn."""
+        counts = await self._counting.take_turn(late_ms=EVERY_MS)
+        if counts is not None:
+            await self._figures.counted(counts.live, counts.active)
+
     async def take_turn(self) -> None:
-        """What is done for the whole fleet, when it is this worker's turn."""
-        counts = await self._counting.take_turn()
-        if counts is None:
+        """What else is done for the whole fleet, when it is this worker's turn."""
+        token = await self._upkeep.take()
+        if token is None:
             return
-        await self._figures.counted(
-            _by_exchange(counts),
-            _by_exchange([each for each in counts if each.status == Status.ACTIVE]),
-        )
         await correct_dates(self._database)
         swept = await sweep(self._database)
         if swept:
@@ -113,6 +124,7 @@ class Maintenance:
         purged = await purge(self._database, self._keep_deleted_days)
         if purged:
             _log.info("purged", jobs=purged)
+        await self._upkeep.end(token, {}, rest_ms=UPKEEP_MS)
 
     def _disk(self) -> dict[str, Any]:
         room = None if self._data_root is None else disk_room(self._data_root)
@@ -142,8 +154,6 @@ class Maintenance:
         }
 
 
-def _by_exchange(counts: Sequence[JobCount]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for each in counts:
-        total[each.exchange_id] += each.count
-    return total
+def _spread(seconds: float) -> float:
+    """A pause of about so long, so that workers do not come in step."""
+    return seconds * (0.75 + random.random() / 2)

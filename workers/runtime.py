@@ -165,6 +165,7 @@ class Worker:
                 group.create_task(self._clock_watch.keep_looking()),
                 group.create_task(self._keep_history()),
                 group.create_task(self._maintenance.keep_going()),
+                group.create_task(self._maintenance.keep_counting()),
             ]
             async with asyncio.TaskGroup() as jobs:
                 await self._claim_until_drained(jobs)

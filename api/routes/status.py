@@ -1,4 +1,4 @@
-"""`/api/v1/status`: the state of everything, counted now."""
+"""`/api/v1/status`: the state of everything."""
 
 from fastapi import APIRouter
 
@@ -15,7 +15,9 @@ router = APIRouter(prefix="/api/v1/status", tags=["troubles"])
 async def show_status(parts: Parts) -> StatusView:
     """What is wrong, exchanges with budgets and lag, jobs by state, backfills, workers.
 
-    Jobs are counted for every request: `/troubles` is cheaper for whoever asks often.
+    Jobs, lag and backfills are as a worker last counted them: `counted_at` says when, which is some
+    seconds ago. While no worker is running, the API counts.
     """
-    found = await census(parts.database)
-    return StatusView.of(found, await troubles_now(parts.database, count_now=True))
+    counts = await parts.counting.last()
+    found = await census(parts.database, counts)
+    return StatusView.of(found, await troubles_now(parts.database, counts))

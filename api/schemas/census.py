@@ -4,8 +4,9 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
+from collector.jobs.counting import Counts
 from collector.jobs.network import network_of
-from collector.operations.exchange_figures import ExchangeFigures, FleetFigures
+from collector.operations.exchange_figures import ExchangeFigures, exchange_figures
 
 
 class LagView(BaseModel):
@@ -53,9 +54,11 @@ class CensusPage(BaseModel):
     """All of them: `next_cursor` is always null."""
 
     at: int = Field(description="The server's time, in epoch ms")
+    counted_at: int = Field(description="When it was counted, in epoch ms")
     items: list[CensusView] = Field(description="By exchange and network")
     next_cursor: None = Field(default=None, description="Always null")
 
     @classmethod
-    def of(cls, figures: FleetFigures) -> Self:
-        return cls(at=figures.at_ms, items=[CensusView.of(each) for each in figures.exchanges])
+    def of(cls, counts: Counts, now_ms: int) -> Self:
+        items = [CensusView.of(each) for each in exchange_figures(counts)]
+        return cls(at=now_ms, counted_at=counts.counted_ms, items=items)

@@ -31,7 +31,7 @@ class CircuitBody(Body):
     circuit_probe_lease_sec: CircuitSeconds = DEFAULTS.circuit_probe_lease_sec
     """How long a probe may take, in seconds"""
     thread_safe: bool = DEFAULTS.thread_safe
-    """Whether a gate inside one process takes a lock"""
+    """Whether the gate of a process takes a lock. No effect on the gate that workers share"""
     events_per_sec_hint: Annotated[int, Field(ge=0, le=10_000), WHOLE] = (
         DEFAULTS.events_per_sec_hint
     )
@@ -41,7 +41,8 @@ class CircuitBody(Body):
     anti_flood_enabled: bool = DEFAULTS.anti_flood_enabled
     """Whether outcomes of a second share one entry, and logs and gauges have a budget a second"""
     max_events_per_sec: Count = DEFAULTS.max_events_per_sec
-    """Updates of the gauges a second"""
+    """Updates of the gauges per second, for the gate of a process. No effect on the gate that
+    workers share: its gauges are read from the database when they are scraped"""
     max_log_lines_per_sec: Count = DEFAULTS.max_log_lines_per_sec
     """Transitions a second that are logged"""
 

@@ -51,6 +51,10 @@ class StatusView(View):
     """What `collector status` shows."""
 
     at: int = Field(description="Epoch ms", examples=[1735689600000])
+    counted_at: int = Field(
+        description="When jobs, lag and backfills were counted, in epoch ms",
+        examples=[1735689600000],
+    )
     connectors: list[CountedConnector]
     """Every exchange, by id"""
     jobs: dict[str, int]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.jobs.job import Job
 from collector.jobs.states import LIVE
-from collector.mongo.client import WAKE
+from collector.jobs.wishes import CHANGED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ class DeclaredJobs:
         return {each["unique_key"]: Job.from_document(each) for each in documents}
 
     async def mark(self, job_id: ObjectId, declared: Mapping[str, Any]) -> None:
-        fields = {"declared": {"$literal": dict(declared)}, "wake": WAKE, "updated_at": "$$NOW"}
+        fields = {"declared": {"$literal": dict(declared)}, **CHANGED}
         await self._jobs.update_one({"_id": job_id, **_LIVE}, [{"$set": fields}])
 
 

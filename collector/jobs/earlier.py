@@ -13,7 +13,8 @@ from pymongo import ReturnDocument
 
 from collector.jobs.job import Cursor, Job
 from collector.jobs.states import LIVE, SETTLED, State, Status
-from collector.mongo.client import NOW_MS, WAKE, Document
+from collector.jobs.wishes import CHANGED
+from collector.mongo.client import NOW_MS, Document
 
 if TYPE_CHECKING:
     from collector.jobs.job import JobSpec
@@ -96,6 +97,5 @@ def _extended(since_ms: int) -> Document:
         "fence": {"$add": [{"$ifNull": ["$fence", 0]}, 1]},
         "refused": None,
         **dict.fromkeys(("attempt", "kills", "kills_alone"), 0),
-        "wake": WAKE,
-        "updated_at": "$$NOW",
+        **CHANGED,
     }

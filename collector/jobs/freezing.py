@@ -13,7 +13,8 @@ from pymongo import ReturnDocument
 
 from collector.jobs.job import Job
 from collector.jobs.states import BY_NAME, JobTransition, State, Status
-from collector.mongo.client import NOW_MS, WAKE, Document
+from collector.jobs.wishes import CHANGED
+from collector.mongo.client import NOW_MS, Document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,8 +57,7 @@ class Freezing:
         marked: Document = {
             "waiting_for": reason.value,
             "stats": {"$mergeObjects": ["$stats", {"last_error": {"$literal": message}}]},
-            "wake": WAKE,
-            "updated_at": "$$NOW",
+            **CHANGED,
         }
         for transition in (BY_NAME["pause"], BY_NAME["pause_running"]):
             await self._jobs.update_many(
@@ -94,8 +94,7 @@ class Freezing:
             "attempt": 0,
             "kills": 0,
             "waiting_for": None,
-            "wake": WAKE,
-            "updated_at": "$$NOW",
+            **CHANGED,
         }
         if since_ms is not None:
             fields["cursor"] = {"$mergeObjects": ["$cursor", {"since_ms": since_ms}]}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.jobs.lease import KILLS_BEFORE_SET_ASIDE, Lease
 from collector.jobs.states import State, Status
+from collector.jobs.wishes import REQUESTED_NOW
 from collector.mongo.client import NOW_MS, Document
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _UNLOCKED: Document = {"locked_by": None, "lock_until": None, "lease_token": Non
 _SET_ASIDE_FIELDS: Document = {
     "state": State.FAILED.value,
     "status": Status.PAUSED.value,
+    **REQUESTED_NOW,
     "lock": _UNLOCKED,
     "stats": {
         "$mergeObjects": [
@@ -161,6 +163,8 @@ def settle_update(settlement: Settlement) -> list[Document]:
     if transition.status_to is not None:
         decides = {"$and": [active, {"$not": [once_more]}]}
         fields["status"] = {"$cond": [decides, transition.status_to.value, "$status"]}
+        if transition.name != "vanish":
+            fields |= REQUESTED_NOW
     if settlement.cursor is not None:
         fields["cursor"] = {"$literal": settlement.cursor.to_document()}
     if settlement.progress is not None:

@@ -7,6 +7,7 @@ from typing import Any
 from collector.jobs import types
 from collector.jobs.job import Cursor, JobSpec, RecoveredJob
 from collector.jobs.states import State, Status
+from collector.jobs.wishes import REQUESTED_NOW, is_recorded
 from collector.mongo.client import EPOCH_SECONDS, NOW_MS, Document
 
 
@@ -42,6 +43,7 @@ def new_document(spec: JobSpec) -> Document:
                 "fence": _first_fence(spec),
                 "created_at": "$$NOW",
                 "updated_at": "$$NOW",
+                **(REQUESTED_NOW if is_recorded(spec.type) else {}),
             },
             {} if spec.recovered is None else _as_before(spec, spec.recovered),
         ]

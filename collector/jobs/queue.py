@@ -19,14 +19,14 @@ from collector.jobs.listing import JobListing
 from collector.jobs.new_document import is_new, new_document
 from collector.jobs.run_now import FRESH_START
 from collector.jobs.states import BY_NAME, JobTransition, State, Status
-from collector.mongo.client import WAKE, Document
+from collector.jobs.wishes import CHANGED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from collector.jobs.job import JobSpec
     from collector.jobs.schedule import Schedule
-    from collector.mongo.client import Database
+    from collector.mongo.client import Database, Document
 
 LIVE = ("active", "paused")
 
@@ -115,7 +115,7 @@ class JobQueue:
         `next_run_ms` comes from the new schedule. It applies to a job that waits for its time and
         to the end of a run under way, not to a job that waits for a token or after a fault.
         """
-        fields: Document = {"wake": WAKE, "updated_at": "$$NOW"}
+        fields: Document = dict(CHANGED)
         if schedule is not None:
             fields["schedule"] = {"$literal": schedule.to_document()}
         if next_run_ms is not None:
@@ -172,7 +172,7 @@ class JobQueue:
         chosen = {} if only_types is None else {"type": {"$in": list(only_types)}}
         result = await self._jobs.update_many(
             {"exchange_id": exchange_id, "status": {"$in": list(LIVE)}, **chosen},
-            [{"$set": {"status": "deleted", "wake": WAKE, "updated_at": "$$NOW"}}],
+            [{"$set": {"status": "deleted", **CHANGED}}],
         )
         return result.modified_count
 
@@ -208,7 +208,7 @@ class JobQueue:
     async def _move(
         self, job_id: str | ObjectId, transition: JobTransition, only_if: Document
     ) -> Job | None:
-        fields: Document = {"wake": WAKE, "updated_at": "$$NOW"}
+        fields: Document = dict(CHANGED)
         if transition.state_to is not None:
             fields["state"] = transition.state_to.value
         if transition.status_to is not None:

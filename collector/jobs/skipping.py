@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.jobs.cursor import Cursor
 from collector.jobs.states import LIVE, State, Status
-from collector.mongo.client import WAKE
+from collector.jobs.wishes import CHANGED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -60,8 +60,7 @@ def _fields(spec: JobSpec) -> Document:
     fields: Document = {
         "cursor": {"$literal": spec.cursor.to_document()},
         "fence": {"$add": ["$fence", 1]},
-        "wake": WAKE,
-        "updated_at": "$$NOW",
+        **CHANGED,
     }
     progress = _progress(spec)
     if progress is not None:

@@ -2,24 +2,43 @@
 
 Gap jobs are left out. Whoever creates jobs from these records compares the files with what was
 requested, and creates jobs for the gaps.
+
+Every statement that changes what is requested of a job also sets `requested_at`, so that one index
+key tells whether anything has changed. Its value is MongoDB's logical clock, which never runs
+backwards, whatever happens to the clock of its machine.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
 
 from collector.jobs import schedule as schedules
 from collector.jobs import types
 from collector.jobs.cursor import Cursor
 from collector.jobs.states import LIVE
+from collector.mongo.client import WAKE, Document
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
+
+    from bson import Timestamp
 
     from collector.jobs.schedule import Schedule
     from collector.mongo.client import Database
 
+REQUESTED_INDEX = "requested"
+REQUESTED: Document = {"requested_at": {"$exists": True}}
+"""In a filter: jobs of which something was requested after this field was introduced."""
+REQUESTED_NOW: Document = {"requested_at": "$$CLUSTER_TIME"}
+"""In a statement that changes what is requested."""
+CHANGED: Document = {"wake": WAKE, "updated_at": "$$NOW", **REQUESTED_NOW}
+"""In a statement that does so from outside: workers notice it at once."""
+RECORDED_AT_ONCE = 200
+"""Decoding more documents in one go would hold up everything else in the process."""
+_GONE_BY_THEMSELVES = tuple(
+    row.name for row in types.TABLE.values() if row.span is types.Span.EXACT
+)
 _NEEDED = [
     "exchange_id",
     "type",
@@ -33,7 +52,6 @@ _NEEDED = [
     "progress.from_ms",
     "requested_since",
     "declared",
-    "requested_since",
 ]
 
 
@@ -59,37 +77,10 @@ class JobWish:
     """What the settings file declared about it."""
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Self:
-        """From the job's own document."""
-        return cls(
-            exchange_id=document["exchange_id"],
-            type=document["type"],
-            symbol=document.get("symbol"),
-            timeframe=document.get("timeframe"),
-            schedule=document.get("schedule") or {},
-            priority=document["priority"],
-            params=document.get("params") or {},
-            status=document["status"],
-            cursor=document.get("cursor") or {},
-            begins_ms=(document.get("progress") or {}).get("from_ms"),
-            requested_since=document.get("requested_since"),
-            declared=document.get("declared"),
-        )
-
-    @classmethod
     def read(cls, record: Mapping[str, Any]) -> Self:
         """From a record; fields of a newer program are ignored."""
         known = {each.name for each in fields(cls)}
         return cls(**{name: value for name, value in record.items() if name in known})
-
-    def record(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @property
-    def request(self) -> dict[str, Any]:
-        """The record without what every page changes: what has to be recorded when it differs."""
-        ends = {name: self.cursor.get(name) for name in ("until_ms", "done")}
-        return {**self.record(), "cursor": ends}
 
     @property
     def at(self) -> Cursor:
@@ -100,17 +91,54 @@ class JobWish:
         return schedules.stored(dict(self.schedule), self.exchange_id, self.symbol or "")
 
 
-async def job_wishes(database: Database) -> list[JobWish]:
-    """Every live job that somebody requested, in a fixed order."""
-    gone_by_themselves = [row.name for row in types.TABLE.values() if row.span is types.Span.EXACT]
-    documents = await database.jobs.find(
-        {"status": {"$in": sorted(LIVE)}, "type": {"$nin": gone_by_themselves}},
+def job_record(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What JobWish.read reads, from the job's own document."""
+    return {
+        "exchange_id": document["exchange_id"],
+        "type": document["type"],
+        "symbol": document.get("symbol"),
+        "timeframe": document.get("timeframe"),
+        "schedule": document.get("schedule") or {},
+        "priority": document["priority"],
+        "params": document.get("params") or {},
+        "status": document["status"],
+        "cursor": document.get("cursor") or {},
+        "begins_ms": (document.get("progress") or {}).get("from_ms"),
+        "requested_since": document.get("requested_since"),
+        "declared": document.get("declared"),
+    }
+
+
+def without_progress(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record without what every page changes: what has to be recorded when it differs."""
+    ends = {name: record["cursor"].get(name) for name in ("until_ms", "done")}
+    return {**record, "cursor": ends}
+
+
+async def job_records(database: Database) -> AsyncIterator[list[dict[str, Any]]]:
+    """Every live job that somebody requested, in a fixed order, some at a time."""
+    batches = database.jobs.batches(
+        RECORDED_AT_ONCE,
+        {"status": {"$in": sorted(LIVE)}, "type": {"$nin": _GONE_BY_THEMSELVES}},
         projection=_NEEDED,
-        batch_size=5_000,
+        sort=[("unique_key", 1)],
+        hint="unique_key",
     )
-    wishes = [JobWish.of(document) for document in documents]
-    return sorted(wishes, key=_order)
+    async for documents in batches:
+        yield [job_record(document) for document in documents]
 
 
-def _order(wish: JobWish) -> tuple[str, str, str, str]:
-    return wish.exchange_id, wish.type, wish.symbol or "", wish.timeframe or ""
+async def newest_request(database: Database) -> Timestamp | None:
+    """When something was last requested of any job. Reads one index key."""
+    document = await database.jobs.find_one(
+        REQUESTED,
+        projection={"requested_at": 1},
+        sort=[("requested_at", -1)],
+        hint=REQUESTED_INDEX,
+    )
+    return None if document is None else document["requested_at"]
+
+
+def is_recorded(job_type: str) -> bool:
+    """Whether jobs of this type are recorded; gap jobs are not."""
+    return job_type not in _GONE_BY_THEMSELVES

@@ -257,6 +257,16 @@ class Collection:
         """The whole result: give it a `limit`."""
         return await self._fairly(self._raw.find(*args, **options).to_list)
 
+    async def batches(self, size: int, *args: Any, **options: Any) -> AsyncIterator[list[Document]]:
+        """The same some documents at a time: for what is too large to be decoded in one go."""
+        cursor = self._raw.find(*args, batch_size=size, **options)
+        try:
+            while batch := await self._fairly(cursor.to_list, size):
+                yield batch
+        finally:
+            with keeping_cancellation():
+                await cursor.close()
+
     async def aggregate(
         self, pipeline: Sequence[Mapping[str, Any]], **options: Any
     ) -> list[Document]:

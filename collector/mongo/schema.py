@@ -13,7 +13,7 @@ from collector.errors import SchemaMismatch
 if TYPE_CHECKING:
     from collector.mongo.client import Database
 
-VERSION = 7
+VERSION = 8
 """The newest migration this program knows. A test compares it with migrations/versions."""
 
 

@@ -1,4 +1,6 @@
-"""Counts for `collector status` and `collector watch`, by four cheap queries."""
+"""The state of the fleet for `collector status` and `/status`: the last count of jobs (see
+jobs/counting.py), and connectors and workers as they are now.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from collector.connectors.registry import ConnectorRegistry
-from collector.jobs.counting import JobCounting
-from collector.jobs.history import HistoryProgress, history
-from collector.jobs.lag import reached
 from collector.jobs.live_workers import LiveWorkers
 from collector.market.timeframe import Timeframe
 
@@ -17,7 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from collector.connectors.connector import Connector
+    from collector.jobs.counting import Counts
     from collector.mongo.client import Database
+
+_BACKFILLED = ("jobs", "done", "bars", "bars_in_all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,59 +35,61 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """All counts at one moment."""
+    """The state of the fleet at one moment."""
 
     at_ms: int
+    counts: Counts
     connectors: Sequence[Connector]
-    states: Mapping[str, Counter[str]]
-    """Per exchange, how many jobs are in each state; `paused` are those an operator stopped."""
-    lags: Mapping[str, Lag]
-    history: HistoryProgress
     workers: Sequence[Mapping[str, Any]]
+
+    @property
+    def states(self) -> dict[str, Counter[str]]:
+        """Per exchange, how many jobs are in each state; `paused` are those an operator stopped."""
+        found: dict[str, Counter[str]] = {}
+        for each in self.counts.jobs:
+            name = state_name(each.status, each.state)
+            found.setdefault(each.exchange_id, Counter())[name] += each.count
+        return found
 
     @property
     def total(self) -> Counter[str]:
         return sum(self.states.values(), Counter())
 
+    @property
+    def lags(self) -> dict[str, Lag]:
+        """Per exchange, the lag when the jobs were counted."""
+        found: dict[str, list[Lag]] = {}
+        for each in self.counts.reached:
+            lag = lag_of(each.timeframe, each.since_ms, self.counts.counted_ms, each.exchange_id)
+            found.setdefault(each.exchange_id, []).append(
+                replace(lag, unconfirmed=each.unconfirmed)
+            )
+        return {
+            exchange_id: replace(furthest(lags), unconfirmed=sum(each.unconfirmed for each in lags))
+            for exchange_id, lags in found.items()
+        }
 
-async def census(database: Database) -> Census:
-    """Counts once."""
-    connectors = await ConnectorRegistry(database).all()
-    now_ms = database.server_clock.now_ms()
+    @property
+    def backfilled(self) -> dict[str, int]:
+        """All backfills together."""
+        return {
+            name: sum(getattr(each, name) for each in self.counts.backfills) for name in _BACKFILLED
+        }
+
+
+async def census(database: Database, counts: Counts) -> Census:
+    """Reads what is not counted: its cost does not depend on the number of jobs."""
     return Census(
-        at_ms=now_ms,
-        connectors=connectors,
-        states=await job_states(database),
-        lags=await _lags(database, now_ms),
-        history=await history(database),
+        at_ms=await database.now_ms(),
+        counts=counts,
+        connectors=await ConnectorRegistry(database).all(),
         workers=await LiveWorkers(database).all(),
     )
-
-
-async def job_states(database: Database) -> dict[str, Counter[str]]:
-    """Per exchange, how many jobs are in each state."""
-    found: dict[str, Counter[str]] = {}
-    for each in await JobCounting(database).count():
-        name = state_name(each.status, each.state)
-        found.setdefault(each.exchange_id, Counter())[name] += each.count
-    return found
 
 
 def state_name(status: str, state: str) -> str:
     """One word for the pair: a stopped job is `paused` unless it had ended by itself."""
     return state if status == "active" or state in ("success", "failed") else status
-
-
-async def _lags(database: Database, now_ms: int) -> dict[str, Lag]:
-    found: dict[str, list[Lag]] = {}
-    for each in await reached(database):
-        lag = lag_of(each.timeframe, each.since_ms, now_ms, each.exchange_id)
-        lag = replace(lag, unconfirmed=len(each.unconfirmed))
-        found.setdefault(each.exchange_id, []).append(lag)
-    return {
-        exchange_id: replace(furthest(lags), unconfirmed=sum(each.unconfirmed for each in lags))
-        for exchange_id, lags in found.items()
-    }
 
 
 def furthest(lags: Iterable[Lag]) -> Lag:

@@ -1,4 +1,4 @@
-"""Jobs by state and the lag of every exchange: cheap enough to be asked for every few seconds."""
+"""Jobs by state and the lag of every exchange. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from collector.jobs.counting import JobCounting
-from collector.jobs.lag import reached
 from collector.jobs.list_filters import DONE
 from collector.jobs.states import State
 from collector.market.timeframe import Timeframe
@@ -16,7 +14,7 @@ from collector.operations.census import lag_of, state_name
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from collector.mongo.client import Database
+    from collector.jobs.counting import Counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,38 +37,26 @@ class ExchangeFigures:
     lags: Sequence[TimeframeLag] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FleetFigures:
-    """All of them at one moment, by name."""
-
-    at_ms: int
-    exchanges: Sequence[ExchangeFigures]
-
-
-async def exchange_figures(database: Database) -> FleetFigures:
-    """Reads the workers' last count of jobs, and one index key for each timeframe's lag."""
+def exchange_figures(counts: Counts) -> list[ExchangeFigures]:
+    """From one count, by name."""
     jobs: dict[str, Counter[str]] = {}
-    for each in await JobCounting(database).last():
+    for each in counts.jobs:
         name = _word(state_name(each.status, each.state), each.status)
         jobs.setdefault(each.exchange_id, Counter())[name] += each.count
-    now_ms = database.server_clock.now_ms()
     lags: dict[str, list[TimeframeLag]] = {}
-    for found in await reached(database):
-        lag = lag_of(found.timeframe, found.since_ms, now_ms, found.exchange_id)
-        its = lags.setdefault(found.exchange_id, [])
-        silent = len(found.unconfirmed)
-        its.append(TimeframeLag(lag.timeframe, lag.bars, found.since_ms, silent))
-    return FleetFigures(
-        now_ms,
-        [
-            ExchangeFigures(
-                name,
-                jobs.get(name, {}),
-                sorted(lags.get(name, ()), key=lambda each: Timeframe.parse(each.timeframe)),
-            )
-            for name in sorted({*jobs, *lags})
-        ],
-    )
+    for found in counts.reached:
+        lag = lag_of(found.timeframe, found.since_ms, counts.counted_ms, found.exchange_id)
+        lags.setdefault(found.exchange_id, []).append(
+            TimeframeLag(lag.timeframe, lag.bars, found.since_ms, found.unconfirmed)
+        )
+    return [
+        ExchangeFigures(
+            name,
+            jobs.get(name, {}),
+            sorted(lags.get(name, ()), key=lambda each: Timeframe.parse(each.timeframe)),
+        )
+        for name in sorted({*jobs, *lags})
+    ]
 
 
 def _word(state: str, status: str) -> str:

@@ -14,7 +14,7 @@ from collector.durations import DAY_MS
 from collector.errors import NotFound
 from collector.exchanges.registry import quirks_for
 from collector.jobs.asked_for import asked_for
-from collector.jobs.history import backfill_bars_left
+from collector.jobs.history import count_backfilled
 from collector.market.timeframe import MINUTE, Timeframe
 from collector.markets.book import MarketBook
 from collector.operations.connectors import check_exchange
@@ -75,7 +75,7 @@ async def series_cost(database: Database, wanted: SeriesRequest) -> SeriesCost:
         listed = (markets.get(symbol) or {}).get("listed_ms")
         since = wanted.since if wanted.since is not None else listed
         figures.add(frame, since, now_ms, known.get((symbol, frame.name)), fetch=wanted.backfill)
-    ahead = (await backfill_bars_left(database, exchange_id)).get(exchange_id, 0)
+    ahead = sum(each.bars_left for each in await count_backfilled(database, exchange_id))
     return figures.cost(symbols, ahead, has_connector=has_connector)
 
 

@@ -13,11 +13,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from collector.connectors.circuit.state import CircuitState
-from collector.durations import HOUR_MS, MINUTE_MS
+from collector.durations import MINUTE_MS
 from collector.errors import ExchangeUnavailable, KeyRefused
 from collector.jobs.failing import IN_A_ROW
 from collector.jobs.network import network_of, place_of
-from collector.market.timeframe import Timeframe
 from collector.reports.clock_drift import Drift
 from collector.store.port import Corrupt, Unavailable
 
@@ -128,13 +127,6 @@ def no_database(reason: str, since_ms: int | None = None) -> Trouble:
         "start MongoDB again; workers and API continue by themselves",
         since_ms=since_ms,
     )
-
-
-def stale_before_ms(timeframe: str, exchange_id: str, now_ms: int) -> int:
-    """A series that is not stored up to here is stale: a bar closed long enough ago is missing."""
-    frame = Timeframe.parse(timeframe).at(exchange_id)
-    patience = min(max(5 * MINUTE_MS, frame.ms), HOUR_MS)
-    return frame.floor(now_ms - patience)
 
 
 def _no_worker(facts: TroubleFacts) -> Iterator[Trouble]:

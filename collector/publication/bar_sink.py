@@ -81,8 +81,7 @@ class BarSink:
 
     def _note(self, key: str, closed: ClosedBars, until_ms: int) -> None:
         self._reached[key] = until_ms
-        if closed.job_id is not None:
-            self._published.note(closed.job_id, until_ms)
+        self._published.note(closed.job_id, until_ms)
 
     async def _from_lake(self, closed: ClosedBars, at: int) -> ClosedBars:
         frame = closed.series.timeframe

@@ -18,7 +18,7 @@ class ClosedBars:
     """All bars of `[from_ms, until_ms)` of one series, as job `job_id` stored them."""
 
     series: Series
-    job_id: ObjectId | None
+    job_id: ObjectId
     fence: int
     from_ms: int
     until_ms: int

@@ -14,8 +14,9 @@ from collector.exchanges.fxcm.backoff_settings import BackoffSettings
 from collector.jobs.published import PublishedTimes
 from collector.publication.bar_sink import BarSink
 from collector.publication.catching_up import LOOK_SECONDS, CatchingUp
+from collector.publication.gate import PublishDataGate
 from collector.publication.publisher import RedisPublisher
-from collector.publication.redis_link import RedisLink, RedisScript
+from collector.publication.redis_link import RedisLink
 from collector.publication.sinks import sinks
 from collector.publication.supervisor import AsyncStreamSupervisor, Capacities
 
@@ -48,7 +49,9 @@ async def publication(
         return clock.wall_ms() / 1000
 
     policy = backoff or BackoffSettings().redis
-    link = RedisLink(RedisScript(url), FxcmBackoffController("redis", policy, clock, random.random))
+    link = RedisLink(
+        PublishDataGate(url), FxcmBackoffController("redis", policy, clock, random.random)
+    )
     published = PublishedTimes(database)
     delivering = sinks(link, BarSink(link, store, published, now_seconds))
     supervisor = (

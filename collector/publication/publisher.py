@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 from collector import logs
 from collector.errors import SinkBackpressure
 from collector.exchanges.fxcm.backoff_controller import backoff_diag
-from collector.market.candles import CandleBatch
-from collector.market.series import Series
 from collector.publication.channels import HEARTBEAT, MARKET_STATUS, OHLCV
-from collector.publication.closed_bars import ClosedBars
 from collector.publication.supervisor import PRICE_SNAPSHOTS, log_failure
 from collector.streams.heartbeat import HeartbeatContext
 
@@ -21,11 +18,11 @@ if TYPE_CHECKING:
     from bson import ObjectId
 
     from collector.jobs.published import PublishedTimes
+    from collector.publication.closed_bars import ClosedBars
     from collector.publication.redis_link import RedisLink
     from collector.publication.sinks import Sink
     from collector.publication.supervisor import AsyncStreamSupervisor
     from collector.streams.publisher import (
-        BarsMessage,
         HeartbeatMessage,
         MarketStatusMessage,
         PriceSnapshot,
@@ -69,31 +66,12 @@ class RedisPublisher:
 
         That is written at once, so that they are owed whatever becomes of them.
         """
-        if closed.published_ms is not None or closed.job_id is None:
+        if closed.published_ms is not None:
             return closed
         if closed.job_id not in self._begun:
             self._begun[closed.job_id] = closed.from_ms
             self._published.note(closed.job_id, closed.from_ms)
         return replace(closed, published_ms=self._begun[closed.job_id])
-
-    async def publish_bars(self, bars: BarsMessage) -> None:
-        if not bars.bars:
-            return
-        rows = [
-            (each.open_time_ms, each.open, each.high, each.low, each.close, each.volume)
-            for each in bars.bars
-        ]
-        closed = ClosedBars(
-            Series.of(bars.exchange_id, bars.symbol, bars.timeframe),
-            None,
-            bars.fence,
-            bars.bars[0].open_time_ms,
-            bars.bars[-1].close_time_ms + 1,
-            None,
-            CandleBatch.of(rows),
-            bars.fetched_at,
-        )
-        await self.publish_closed(closed)
 
     async def publish_prices(self, snapshot: PriceSnapshot) -> None:
         if snapshot.prices:

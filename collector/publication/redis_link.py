@@ -7,32 +7,32 @@ decides what to do with its message. Whatever goes wrong with Redis ends here as
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Protocol
 
 from collector import logs, metrics
 from collector.mongo.change_stream import keeping_cancellation
-from collector.publication.gate import GateVerdict
-from collector.publication.gate_script import SCRIPT, arguments, ruling
+from collector.publication.gate import TIMEOUT_SECONDS, GateOffer, GateVerdict, PublishDataGate
+from collector.publication.message import Publication
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
     from pydantic import SecretStr
 
     from collector.exchanges.fxcm.backoff_controller import FxcmBackoffController
     from collector.publication.gate import Ruling
-    from collector.publication.message import Publication
 
-TIMEOUT_SECONDS = 5.0
-"""A Redis that takes longer for a message counts as away."""
+TRIED = "collector:doctor"
+"""The channel on which it is tried whether Redis takes messages."""
 
 _log = logs.get("collector.publication")
 
 
-class ScriptRunner(Protocol):
-    """What is needed of a Redis client: the gate's script, run with one key."""
+class Gate(Protocol):
+    """What decides on each publication (PublishDataGate)."""
 
-    async def run(self, key: str, arguments: Sequence[str | bytes]) -> Sequence[bytes | int]: ...
+    async def admit(self, publication: Publication) -> Ruling: ...
 
     async def close(self) -> None: ...
 
@@ -42,11 +42,11 @@ class RedisLink:
 
     def __init__(
         self,
-        runner: ScriptRunner,
+        gate: Gate,
         backoff: FxcmBackoffController,
         rest: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self._runner = runner
+        self._gate = gate
         self.backoff = backoff
         self._rest = rest
         self._turn = asyncio.Lock()
@@ -61,8 +61,7 @@ class RedisLink:
                 # The client takes a cancellation for a broken connection, and the task would go on.
                 with keeping_cancellation():
                     async with asyncio.timeout(TIMEOUT_SECONDS):
-                        answer = await self._runner.run(publication.key, arguments(publication))
-                decided = ruling(answer)
+                        decided = await self._gate.admit(publication)
             except Exception as error:  # noqa: BLE001 - a Redis of whatever kind must not end a task
                 self._failed(error)
                 return None
@@ -80,7 +79,7 @@ class RedisLink:
             await self._rest(self.backoff.remaining_seconds)
 
     async def close(self) -> None:
-        await self._runner.close()
+        await self._gate.close()
 
     def _failed(self, error: Exception) -> None:
         first = not self.backoff.state.active
@@ -99,44 +98,24 @@ class RedisLink:
             self.backoff.success()
 
 
-class RedisScript:
-    """The gate's script on a Redis server. The `redis` package is imported here and only here."""
-
-    def __init__(self, url: SecretStr) -> None:
-        from redis.asyncio import Redis
-        from redis.asyncio.retry import Retry
-        from redis.backoff import NoBackoff
-
-        # The client's own retries would run the script again without a look at the back-off.
-        self._client = Redis.from_url(
-            url.get_secret_value(),
-            socket_timeout=TIMEOUT_SECONDS,
-            socket_connect_timeout=TIMEOUT_SECONDS,
-            retry=Retry(NoBackoff(), 0),
-        )
-        self._script = self._client.register_script(SCRIPT)
-
-    async def run(self, key: str, arguments: Sequence[str | bytes]) -> Sequence[bytes | int]:
-        answer: Sequence[bytes | int] = await self._script(keys=[key], args=list(arguments))
-        return answer
-
-    async def load(self) -> None:
-        """Hands the script over without running it."""
-        await self._client.script_load(SCRIPT)
-
-    async def close(self) -> None:
-        await self._client.aclose()
-
-
 async def refusal(url: SecretStr) -> str | None:
-    """Why nothing could be published now; None when Redis answers and takes the script."""
+    """Why nothing could be published now; None when Redis takes a message."""
     try:
-        runner = RedisScript(url)
+        gate = PublishDataGate(url)
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
-                await runner.load()
+                await _try(gate)
         finally:
-            await runner.close()
+            await gate.close()
     except Exception as error:  # noqa: BLE001 - a Redis of whatever kind; what it says is the answer
         return f"{type(error).__name__}: {error}".removesuffix(": ")
     return None
+
+
+async def _try(gate: PublishDataGate) -> None:
+    at, admitted = time.time_ns() // 1_000_000, 0
+    while not admitted:
+        offer = GateOffer(0, at, at, at + 1, (at,))
+        ruling = await gate.admit(Publication(f"{TRIED}:mark", TRIED, offer, (b"{}",)))
+        # The mark may come from a machine whose clock is ahead.
+        at, admitted = ruling.mark.until, ruling.new

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from collector.mongo.client import Database, Document
     from collector.streams.publisher import (
-        BarsMessage,
         HeartbeatMessage,
         MarketStatusMessage,
         PriceSnapshot,
@@ -54,9 +53,6 @@ class LiveBoard:
 
     async def publish_market_status(self, status: MarketStatusMessage) -> None:
         await self._put([_put(MARKET_STATUS, status.exchange_id, status.fence, status.payload)])
-
-    async def publish_bars(self, bars: BarsMessage) -> None:
-        """Nothing to do: the cursor of the job that fetched them announces bars."""
 
     async def page(
         self,

@@ -69,31 +69,6 @@ class MarketStatusMessage:
     payload: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedBar:
-    """A closed bar. `close_time_ms` is the last millisecond of it."""
-
-    open_time_ms: int
-    close_time_ms: int
-    open: float
-    high: float
-    low: float
-    close: float
-    volume: float
-
-
-@dataclass(frozen=True, slots=True)
-class BarsMessage:
-    """Closed bars of one series that are in the lake already, oldest first."""
-
-    exchange_id: str
-    fence: int
-    symbol: str
-    timeframe: str
-    bars: tuple[PublishedBar, ...]
-    fetched_at: float
-
-
 class Publisher(Protocol):
     """Where the messages of a stream go.
 
@@ -107,5 +82,3 @@ class Publisher(Protocol):
     async def publish_heartbeat(self, heartbeat: HeartbeatMessage) -> None: ...
 
     async def publish_market_status(self, status: MarketStatusMessage) -> None: ...
-
-    async def publish_bars(self, bars: BarsMessage) -> None: ...

@@ -16,6 +16,7 @@ from migrations.versions import (
     m0005_live,
     m0006_failing_jobs,
     m0007_open_silences,
+    m0008_requested_jobs,
 )
 
 if TYPE_CHECKING:
@@ -41,4 +42,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(5, "live prices", m0005_live.apply),
     Migration(6, "jobs that keep failing", m0006_failing_jobs.apply),
     Migration(7, "series with open silences", m0007_open_silences.apply),
+    Migration(8, "when something was requested of a job", m0008_requested_jobs.apply),
 )

@@ -1,8 +1,7 @@
-"""A hundred thousand jobs and as many deleted ones: lists, counts, lags and a gap scan's look.
+"""A hundred thousand jobs and as many deleted ones: lists, and a gap scan's look.
 
-What a page or a scrape costs must not depend on how many jobs there are, so each is measured beside
-the same on an almost empty collection. A count looks at a key for every job; what matters is that
-it reads no job. A gap scan over ten thousand backfills must not hold the event loop.
+What a page costs must not depend on how many jobs there are, so each is measured beside the same on
+an almost empty collection. A gap scan over ten thousand backfills must not hold the event loop.
 """
 
 from __future__ import annotations
@@ -20,17 +19,13 @@ from bson import ObjectId
 
 from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
-from collector.jobs.counting import JobCounting
 from collector.jobs.fetching import owned
 from collector.jobs.job import Cursor, JobSpec
-from collector.jobs.lag import reached
 from collector.jobs.queue import JobQueue
 from collector.jobs.states import State
 from collector.market.series import Series
 from tests.bench.harness import Bench, Figure, in_turn, ratio
-from tests.support.mongo_profile import profiled
 from workers.handlers.gap_scan import SERIES_AT_ONCE
-from workers.maintenance import Maintenance
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -76,7 +71,6 @@ async def run(bench: Bench) -> list[Figure]:
             f"{jobs:,} jobs and as many deleted ones in {time.monotonic() - started:.0f} s"
         )
         figures = await _lists(bench, few, many)
-        figures += await _fleet(bench, few, many, jobs)
     async with bench.database() as database:
         figures += await _gap_scan(bench, database, bench.pick(10_000, 4_000))
     return figures
@@ -116,7 +110,7 @@ def _document(
     }
 
 
-# -- lists and scrapes ----------------------------------------------------------------------------
+# -- lists ----------------------------------------------------------------------------------------
 
 
 async def _lists(bench: Bench, few: Database, many: Database) -> list[Figure]:
@@ -157,54 +151,6 @@ async def _page_ms(database: Database, filters: Mapping[str, str], after: Object
     queue, started = JobQueue(database), time.monotonic()
     await queue.find(filters, after=after, limit=PAGE)
     return (time.monotonic() - started) * 1000
-
-
-async def _fleet(bench: Bench, few: Database, many: Database, jobs: int) -> list[Figure]:
-    counts = await in_turn(
-        {"few": partial(_turn_ms, few), "many": partial(_turn_ms, many)}, rounds=bench.pick(7, 3)
-    )
-    scrapes = await in_turn(
-        {"few": partial(_scrape_ms, few), "many": partial(_scrape_ms, many)},
-        rounds=bench.pick(15, 7),
-    )
-    keys, documents = await _count_reads(many)
-    bench.show(
-        "for the fleet, ms",
-        ["", "few", "many", "times"],
-        [
-            [name, *(median(each) for each in samples.values()), ratio(samples, "many", "few")]
-            for name, samples in (("a turn at counting", counts), ("counts and lags", scrapes))
-        ],
-    )
-    return [
-        Figure("jobs.a turn at counting", median(counts["many"]), " ms", at_most=1_000),
-        Figure("jobs.keys examined by a count, of a job", keys / jobs, " keys", at_most=1.1),
-        Figure("jobs.jobs read by a count", documents, " jobs", at_most=0),
-        Figure("jobs.scrape many / few", ratio(scrapes, "many", "few"), at_most=MOST_TIMES_EMPTY),
-    ]
-
-
-async def _turn_ms(database: Database) -> float:
-    """What the worker whose turn it is does for all."""
-    await database.system.update_many({}, {"$set": {"due_at": 0}})
-    maintenance, started = Maintenance(database, "bench", 1), time.monotonic()
-    await maintenance.take_turn()
-    return (time.monotonic() - started) * 1000
-
-
-async def _scrape_ms(database: Database) -> float:
-    """What the API asks of the jobs at a scrape."""
-    started = time.monotonic()
-    await JobCounting(database).last()
-    await reached(database)
-    return (time.monotonic() - started) * 1000
-
-
-async def _count_reads(database: Database) -> tuple[int, int]:
-    """Keys and jobs that a count looks at, as mongod's profiler saw it."""
-    async with profiled(database) as seen:
-        await JobCounting(database).count()
-    return sum(each["keysExamined"] for each in seen), sum(each["docsExamined"] for each in seen)
 
 
 # -- a gap scan's look ----------------------------------------------------------------------------

@@ -326,7 +326,7 @@ async def test_redis_is_tried_when_it_is_configured(
 ) -> None:
     monkeypatch.setenv("COLLECTOR_REDIS_URL", redis_server.url)
     _, found = await examined()
-    assert "takes the script" in of(found, "redis", "ok")
+    assert "takes messages" in of(found, "redis", "ok")
     await redis_server.kill()
     code, found = await examined()
     assert code == 1

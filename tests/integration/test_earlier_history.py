@@ -14,7 +14,7 @@ from collector.jobs.leasing import Leasing
 from collector.jobs.queue import JobQueue
 from collector.jobs.recovery import recovered_job
 from collector.jobs.states import State, Status
-from collector.jobs.wishes import JobWish
+from collector.jobs.wishes import JobWish, job_record
 from collector.operations.market_names import MarketNames
 from collector.operations.shown.job import shown_job
 from collector.operations.streams import SeriesRequest, keep_series
@@ -124,7 +124,7 @@ async def test_an_extended_job_has_not_begun_whoever_looks(
     extended = await extend(database, spec(START))
     assert extended is not None
     assert slots_done(shown_job(extended)) == (0, 0), "how much there is, its next run finds out"
-    assert JobWish.of(extended.document).begins_ms is None, "a lost database would lose the rest"
+    assert job_record(extended.document)["begins_ms"] is None, "a lost database would lose the rest"
 
 
 async def test_a_job_that_an_operator_paused_stays_paused(database: Database) -> None:
@@ -158,9 +158,9 @@ async def test_a_job_that_is_created_again_after_a_loss_keeps_where_it_was_to_be
     database: Database,
 ) -> None:
     job = await begun(database, START + 5 * DAY, START + 7 * DAY)
-    wish = JobWish.of((await JobQueue(database).get(job.id)).document)
+    wish = JobWish.read(job_record((await JobQueue(database).get(job.id)).document))
     await JobQueue(database).delete(job.id)
     cursor = Cursor(START + 7 * DAY, UNTIL, page=1)
-    again, made = await JobQueue(database).add(recovered_job(JobWish.read(wish.record()), cursor))
+    again, made = await JobQueue(database).add(recovered_job(wish, cursor))
     assert made
     assert again.document["requested_since"] == START + 5 * DAY

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from collector.jobs import types
 from collector.jobs.gap_jobs import gap_jobs, missing
+from collector.jobs.job import Cursor
+from collector.jobs.states import State
 from collector.market.candles import CandleBatch
-from collector.market.interval import Interval
+from collector.market.interval import Interval, subtract
 from collector.market.series import Series
 from collector.simulated.listing import listings
 from tests.support.bars import BTC, span
@@ -24,8 +28,6 @@ from workers.handlers import gap_scan
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from collector.mongo.client import Database
 
@@ -96,6 +98,27 @@ async def test_a_compaction_looks_for_gaps_too(database: Database, tmp_path: Pat
         whole = (Interval(start, end),)
         await until(lambda: c.store.covered(c.series) == whole, "the gap is closed")
         await no_more_gap_jobs(c)
+        assert c.stored(start, end) == c.truth(start, end)
+
+
+@pytest.mark.parametrize("left", ["the middle", "nothing"])
+async def test_what_is_lost_of_a_collected_series_is_fetched_again(
+    database: Database, tmp_path: Path, left: str
+) -> None:
+    async with collecting(database, tmp_path) as c:
+        start, end = c.first_ms, c.first_ms + DAY
+        live = await c.job("ohlcv_incremental", cursor=Cursor(since_ms=end))
+        backfill = await c.backfill(end)
+        await c.until(backfill, lambda job: job.state is State.SUCCESS)
+        await c.until(live, lambda job: job.document["stats"]["success"] >= 1)
+        end = (await c.queue.get(live.id)).cursor.since_ms
+        for path in (tmp_path / "simulated").rglob("*.parquet*"):
+            path.unlink()
+        if left == "the middle":
+            put(c, start + 100 * MINUTE, end - 100 * MINUTE)
+        await scanned(c)
+        await no_more_gap_jobs(c)
+        assert subtract([Interval(start, end)], c.store.covered(c.series)) == ()
         assert c.stored(start, end) == c.truth(start, end)
 
 

@@ -17,6 +17,7 @@ from collector.connectors.registry import ConnectorRegistry
 from collector.jobs import purge as purging
 from collector.jobs.job import JobSpec
 from collector.jobs.leasing import Leasing
+from collector.jobs.listing import BY_EXCHANGE_STATE
 from collector.jobs.live_workers import LiveWorkers
 from collector.jobs.purge import purge
 from collector.jobs.queue import JobQueue
@@ -64,7 +65,7 @@ async def test_jobs_are_counted_not_carried(
     await queue.pause(jobs[0].id)
     await queue.delete(jobs[1].id)
     before = (await registry.get("x")).document
-    await maintenance(database).take_turn()
+    await maintenance(database).count()
     after = (await registry.get("x")).document
     assert (after["jobs_count"], after["active_jobs_count"]) == (4, 3)
     # A count wakes nobody and is no event.
@@ -73,7 +74,7 @@ async def test_jobs_are_counted_not_carried(
         await queue.delete(job.id)
     await queue.delete(jobs[0].id)
     await next_turn(database)
-    await maintenance(database).take_turn()
+    await maintenance(database).count()
     after = (await registry.get("x")).document
     assert (after["jobs_count"], after["active_jobs_count"]) == (0, 0)
 
@@ -84,8 +85,9 @@ async def test_of_a_fleet_one_worker_counts(empty_database: Database) -> None:
     await JobQueue(empty_database).add(JobSpec("x", "count"))
     fleet = [maintenance(empty_database, str(number)) for number in range(8)]
     async with profiled(empty_database) as seen:
-        await asyncio.gather(*(worker.take_turn() for worker in fleet))
-    assert len([each for each in seen if "aggregate" in each["command"]]) == 1
+        await asyncio.gather(*(worker.count() for worker in fleet))
+    by_state = [each for each in seen if each["command"].get("hint") == BY_EXCHANGE_STATE.name]
+    assert len(by_state) == 1
     assert all(each["docsExamined"] == 0 for each in seen), "no job was read"
 
 

@@ -47,7 +47,7 @@ async def test_up_makes_the_indexes_and_is_on_record(empty_database: Database) -
     await schema.require_current(empty_database)
     assert all(entry.finished_at for entry in await runner.status(empty_database))
     indexes = await empty_database.raw["jobs"].index_information()
-    assert set(indexes) == {"_id_", *LEASING, *LISTING, "failing", "silences"}
+    assert set(indexes) == {"_id_", *LEASING, *LISTING, "failing", "silences", "requested"}
     assert await runner.up(empty_database) == []
 
 

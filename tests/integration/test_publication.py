@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from bson import ObjectId
 from pydantic import SecretStr
 
 from collector.backoff import Backoff
@@ -213,7 +214,9 @@ async def test_a_slow_twin_publishes_nothing_after_its_successor(
     def bar(minute: int, fence: int, published: int) -> ClosedBars:
         at = minute * MINUTE
         batch = CandleBatch.of([(at, 1.0, 2.0, 0.5, 1.5, float(fence))])
-        return ClosedBars(series, None, fence, at, at + MINUTE, published * MINUTE, batch, 0.0)
+        return ClosedBars(
+            series, ObjectId(), fence, at, at + MINUTE, published * MINUTE, batch, 0.0
+        )
 
     async with (
         Subscriber(redis_server, [CHANNEL]) as received,
@@ -309,7 +312,7 @@ async def test_a_series_whose_job_was_made_anew_is_published_on(
     def bar(minute: int, fence: int) -> ClosedBars:
         at = minute * MINUTE
         batch = CandleBatch.of([(at, 1.0, 2.0, 0.5, 1.5, 9.0)])
-        return ClosedBars(c.series, None, fence, at, at + MINUTE, at, batch, 0.0)
+        return ClosedBars(c.series, ObjectId(), fence, at, at + MINUTE, at, batch, 0.0)
 
     async with stage(redis_server, database, tmp_path) as c:
         await c.publisher.publish_closed(bar(10, fence=50))

@@ -49,7 +49,8 @@ BACKOFF = Backoff(base_seconds=0, max_seconds=0, jitter=0)
 
 
 async def found(database: Database) -> dict[str, Trouble]:
-    return {each.kind.value: each for each in await troubles_now(database, count_now=True)}
+    counts = await JobCounting(database).count()
+    return {each.kind.value: each for each in await troubles_now(database, counts)}
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The gate as a class and as Redis runs it: any sequence of offers gets the same answers."""
+"""The gate on Redis against a plain model: any sequence of offers gets the same answers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from collector.publication.gate import GateOffer, GateVerdict, PublishDataGate
-from collector.publication.gate_script import SCRIPT, arguments, ruling
 from collector.publication.message import Publication
+from tests.support.gate_model import GateModel
 from tests.support.redis_server import RedisServer
 
 if TYPE_CHECKING:
@@ -45,12 +46,24 @@ STEPS = st.lists(st.one_of(offers(), st.sampled_from(SERIES)), max_size=12)
 
 
 @pytest.fixture(scope="module")
-async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Redis]:
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RedisServer]:
     server = RedisServer(tmp_path_factory.mktemp("valkey"), durable=False)
     await server.start()
+    yield server
+    await server.kill()
+
+
+@pytest.fixture(scope="module")
+async def client(server: RedisServer) -> AsyncIterator[Redis]:
     async with server.client() as client:
         yield client
-    await server.kill()
+
+
+@pytest.fixture(scope="module")
+async def gate(server: RedisServer) -> AsyncIterator[PublishDataGate]:
+    gate = PublishDataGate(SecretStr(server.url))
+    yield gate
+    await gate.close()
 
 
 def texts(offer: GateOffer) -> tuple[bytes, ...]:
@@ -58,26 +71,26 @@ def texts(offer: GateOffer) -> tuple[bytes, ...]:
 
 
 @pytest.mark.parametrize("joined", [True, False])
-async def test_class_and_script_are_equal(client: Redis, joined: bool) -> None:
-    script, loop = client.register_script(SCRIPT), asyncio.get_running_loop()
+async def test_gate_and_model_are_equal(client: Redis, gate: PublishDataGate, joined: bool) -> None:
+    loop = asyncio.get_running_loop()
 
     async def compare(steps: list[tuple[str, GateOffer] | str]) -> None:
         await client.flushall()
-        gate = PublishDataGate()
+        model = GateModel()
         expected: list[bytes] = []
         async with client.pubsub() as pubsub:
             await pubsub.subscribe("channel")
             await pubsub.get_message(timeout=5)
             for step in steps:
                 if isinstance(step, str):
-                    gate.forget(step)
+                    model.forget(step)
                     await client.delete(step)
                     continue
                 key, offer = step
                 envelope = (b"[", b"]") if joined else None
                 asked = Publication(key, "channel", offer, texts(offer), envelope)
-                mine = gate.admit(key, offer)
-                assert ruling(await script(keys=[key], args=arguments(asked))) == mine
+                mine = model.admit(key, offer)
+                assert await gate.admit(asked) == mine
                 if mine.verdict is GateVerdict.ADMITTED and mine.new:
                     new = texts(offer)[-mine.new :]
                     expected += [b"[" + b",".join(new) + b"]"] if joined else new

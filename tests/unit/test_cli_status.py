@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
@@ -17,14 +16,17 @@ from collector.cli.connector_words import status_words, used_words
 from collector.cli.job_words import state_words
 from collector.cli.output import cell, to_json
 from collector.connectors.connector import Connector
-from collector.jobs.history import HistoryProgress
+from collector.jobs.counting import Counts, JobCount
+from collector.jobs.history import BackfillCount
 from collector.jobs.job import Job
-from collector.operations.census import Census, Lag, lag_of, state_name
+from collector.jobs.lag import Reached
+from collector.operations.census import Census, lag_of, state_name
 from collector.operations.shown.connector import shown_connector
 from collector.operations.shown.job import shown_job
 from collector.operations.shown.status import shown_status
 
 NOW = 1_735_732_800_000
+MINUTE = 60_000
 HOUR = 3_600_000
 DATE = datetime(2025, 1, 1, 12, tzinfo=UTC)
 
@@ -60,12 +62,19 @@ def job(**fields: Any) -> Job:
     return Job.from_document({**document, **fields})
 
 
+COUNTS = Counts(
+    NOW,
+    jobs=tuple(
+        JobCount("binance", "active", state, count)
+        for state, count in (("running", 1), ("queued", 2), ("failed", 1))
+    ),
+    backfills=(BackfillCount("binance", "1m", 2, 1, 750, 1000, 250),),
+    reached=(Reached("binance", "1m", NOW - 3 * MINUTE),),
+)
 FULL = Census(
     at_ms=NOW,
+    counts=COUNTS,
     connectors=[connector()],
-    states={"binance": Counter(running=1, queued=2, failed=1)},
-    lags={"binance": Lag(3, "1m")},
-    history=HistoryProgress(jobs=2, done=1, bars=750, bars_in_all=1000),
     workers=[{"_id": "w1", "host": "here", "pid": 7}],
 )
 
@@ -91,12 +100,12 @@ def test_status_tells_budget_jobs_history_workers_and_lag() -> None:
 
 
 def test_silent_series_are_told_beside_the_lag() -> None:
-    silent = replace(FULL, lags={"binance": Lag(0, "1m", unconfirmed=2)})
+    silent = replace(FULL, counts=replace(COUNTS, reached=(Reached("binance", "1m", NOW, 2),)))
     assert "0 bars of 1m, 2 unconfirmed" in drawn(silent)
 
 
 def test_empty_states_are_words() -> None:
-    empty = Census(NOW, [], {}, {}, HistoryProgress(), [])
+    empty = Census(NOW, Counts(NOW), [], [])
     shown = drawn(empty)
     assert "no connectors yet: collector connector add binance" in shown
     assert "workers: none alive" in shown

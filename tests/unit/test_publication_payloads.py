@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import orjson
+from bson import ObjectId
 
 from collector.market.candles import CandleBatch
 from collector.market.series import Series
@@ -32,7 +33,7 @@ def whole(publication: Publication) -> object:
 def closed(exchange_id: str, symbol: str) -> ClosedBars:
     rows = [(OPEN, 4278.0, 4284.0, 4277.0, 4281.0, 123.0)]
     series = Series.of(exchange_id, symbol, "1m")
-    return ClosedBars(series, None, 3, OPEN, OPEN + 60_000, None, CandleBatch.of(rows), 1.5)
+    return ClosedBars(series, ObjectId(), 3, OPEN, OPEN + 60_000, None, CandleBatch.of(rows), 1.5)
 
 
 def test_bars_are_published_with_the_fields_that_subscribers_know() -> None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from collector.backoff import Backoff
 from collector.clock import ManualClock
 from collector.exchanges.fxcm.backoff_controller import FxcmBackoffController
-from collector.publication.gate import GateOffer
+from collector.publication.gate import GateOffer, GateVerdict, Mark, Ruling
 from collector.publication.message import Publication
 from collector.publication.redis_link import RedisLink
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MESSAGE = Publication("key", "fxcm:heartbeat", GateOffer(1, 0, 0, 2, (1,)), (b"{}",))
 
@@ -25,12 +21,12 @@ class Redis:
         self.calls = 0
         self._failures = failures
 
-    async def run(self, key: str, arguments: Sequence[str | bytes]) -> Sequence[bytes | int]:
+    async def admit(self, publication: Publication) -> Ruling:
         self.calls += 1
         await asyncio.sleep(0)
         if self.calls <= self._failures:
             raise ConnectionError("refused")
-        return [b"admitted", 1, b"1", b"2"]
+        return Ruling(GateVerdict.ADMITTED, 1, Mark(1, 2))
 
     async def close(self) -> None:
         return
@@ -78,7 +74,7 @@ class Swallowing:
     def __init__(self) -> None:
         self.asked = asyncio.Event()
 
-    async def run(self, key: str, arguments: Sequence[str | bytes]) -> Sequence[bytes | int]:
+    async def admit(self, publication: Publication) -> Ruling:
         self.asked.set()
         try:
             await asyncio.Event().wait()

@@ -21,9 +21,10 @@ from collector.streams.publisher import PriceSnapshot
 
 if TYPE_CHECKING:
     from collector.jobs.published import PublishedTimes
-    from collector.publication.redis_link import ScriptRunner
+    from collector.publication.redis_link import Gate
 
 MINUTE = 60_000
+JOB = ObjectId()
 SERIES = Series.of("simulated", "BTC/USDT", "1m")
 
 
@@ -45,7 +46,7 @@ class Stage:
         self.noted = Noted()
         clock = ManualClock()
         backoff = FxcmBackoffController("redis", Backoff(), clock, lambda: 0.5)
-        link = RedisLink(cast("ScriptRunner", None), backoff)
+        link = RedisLink(cast("Gate", None), backoff)
 
         async def sink(message: Any) -> bool:
             if failure is not None:
@@ -59,7 +60,7 @@ class Stage:
         self.publisher = RedisPublisher(sinks, link, published, supervisor if queued else None)
 
 
-def closed(first: int, count: int, job_id: ObjectId | None = None) -> ClosedBars:
+def closed(first: int, count: int, job_id: ObjectId = JOB) -> ClosedBars:
     rows = [(at * MINUTE, 1.0, 1.0, 1.0, 1.0, 1.0) for at in range(first, first + count)]
     until_ms = (first + count) * MINUTE
     batch = CandleBatch.of(rows)

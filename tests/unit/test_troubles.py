@@ -10,13 +10,13 @@ import pytest
 from collector.connectors.connector import Connector
 from collector.history.inbox import NetworkDamage
 from collector.jobs.failing import FailingJobs
+from collector.jobs.lag import stale_before_ms
 from collector.operations.troubles import (
     LateJobs,
     Trouble,
     TroubleFacts,
     TroubleKind,
     no_database,
-    stale_before_ms,
     troubles,
 )
 

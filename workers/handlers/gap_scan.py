@@ -14,7 +14,9 @@ from collector import logs
 from collector.durations import DAY_MS
 from collector.jobs.fetching import owned
 from collector.jobs.gap_jobs import gap_jobs, missing
+from collector.jobs.live_series import collected_series
 from collector.jobs.params import GapScanParams
+from collector.market.series import Series
 from collector.operations import connected_jobs
 from collector.reports.expectations import expected_ranges
 from workers.handlers.registry import Again, Outcome
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     from collector.jobs.job import JobSpec
     from collector.market.interval import Interval
-    from collector.market.series import Series
     from collector.mongo.client import Database
     from collector.pipeline.evidence import Silence
     from collector.store.store import Store
@@ -48,9 +49,16 @@ class GapScan:
     async def __call__(self, run: JobRun) -> Outcome:
         # First, so that every look at a series finds few parts.
         await asyncio.to_thread(self.store.gather, run.job.exchange_id)
-        series = await asyncio.to_thread(self.store.series, run.job.exchange_id)
-        await self.scan(run, series, any_age=run.job.params_as(GapScanParams).any_age)
+        stored = await asyncio.to_thread(self.store.series, run.job.exchange_id)
+        await self.scan_all(run, stored, any_age=run.job.params_as(GapScanParams).any_age)
         return Again()
+
+    async def scan_all(self, run: JobRun, stored: Sequence[Series], *, any_age: bool) -> None:
+        """Looks at what is stored, and at what is collected and has lost all its files."""
+        exchange_id = run.job.exchange_id
+        live = await collected_series(self.database, exchange_id)
+        series = dict.fromkeys([*stored, *(Series.of(exchange_id, *names) for names in live)])
+        await self.scan(run, list(series), any_age=any_age)
 
     async def scan(
         self,

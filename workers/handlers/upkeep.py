@@ -88,7 +88,7 @@ class FullScan:
         await asyncio.to_thread(self.store.sweep, run.job.exchange_id)
         now_ms = self.gaps.database.server_clock.now_ms()
         await asyncio.to_thread(settle_trades, self.store.storage, run.job.exchange_id, now_ms)
-        await self.gaps.scan(run, found, any_age=True)
+        await self.gaps.scan_all(run, found, any_age=True)
         sparing.finish()
         return Again()
 

@@ -90,7 +90,7 @@ def overview(found: Shown) -> RenderableType:
     rows = [_row(connector, found["at"]) for connector in found["connectors"]]
     exchanges = table(_HEADINGS, rows, right="running waiting paused failed done")
     lines = [job_words(found), history_words(found), worker_words(found)]
-    return Group(exchanges, "", *filter(None, lines), f"at {shown_moment(found['at'])} UTC")
+    return Group(exchanges, "", *filter(None, lines), moment_words(found))
 
 
 def _row(connector: Shown, now_ms: int) -> tuple[object, ...]:
@@ -106,6 +106,13 @@ def _row(connector: Shown, now_ms: int) -> tuple[object, ...]:
         counts.get("success", 0),
         lag_words(lag) if lag else None,
     )
+
+
+def moment_words(found: Shown) -> str:
+    """When all this was so. Jobs may have been counted some seconds earlier."""
+    age = (found["at"] - found["counted_at"]) // 1000
+    counted = f"; jobs were counted {age} s before" if age else ""
+    return f"at {shown_moment(found['at'])} UTC{counted}"
 
 
 def lag_words(lag: Shown) -> str:

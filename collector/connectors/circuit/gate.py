@@ -51,7 +51,8 @@ class CircuitSettings:
     anti_flood_enabled: bool = True
     """Outcomes of a second share one entry, and logs and gauges have a budget a second."""
     max_events_per_sec: int = 50
-    """Updates of the gauges."""
+    """Updates of the gauges of a process's gate. No effect on the shared gate: its gauges are read
+    from the connector's document when they are scraped."""
     max_log_lines_per_sec: int = 10
 
     def __post_init__(self) -> None:

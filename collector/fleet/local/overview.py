@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from collector.jobs.counting import JobCounting
 from collector.jobs.live_workers import LiveWorkers
 from collector.operations.census import census
 from collector.operations.series_reports import SeriesReports
-from collector.operations.shown.status import shown_status, shown_trouble, shown_worker
+from collector.operations.shown.status import shown_status, shown_worker
 from collector.operations.trouble_facts import troubles_now
 from collector.reports.expectations import expectations
 from collector.reports.validation import Demands
@@ -31,12 +32,14 @@ class LocalOverview:
     settings: Settings
 
     async def status(self, *, count_now: bool = True) -> Shown:
-        found = await census(self.database)
-        return shown_status(found, await troubles_now(self.database, count_now=count_now))
+        counting = JobCounting(self.database)
+        counts = await (counting.count() if count_now else counting.last())
+        found = await census(self.database, counts)
+        return shown_status(found, await troubles_now(self.database, counts))
 
     async def troubles(self) -> list[Shown]:
-        found = await troubles_now(self.database, count_now=True)
-        return [shown_trouble(each) for each in found]
+        found: list[Shown] = (await self.status())["troubles"]
+        return found
 
     async def workers(self) -> list[Shown]:
         return [shown_worker(each) for each in await LiveWorkers(self.database).all()]

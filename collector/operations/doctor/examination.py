@@ -10,6 +10,7 @@ from pymongo.errors import PyMongoError
 
 from collector.errors import CollectorError, ConfigError
 from collector.exchanges.fxcm.failures import EXCHANGE_ID as FXCM
+from collector.jobs.counting import JobCounting
 from collector.mongo.schema import VERSION, current_version
 from collector.operations.doctor import clock, exchanges
 from collector.operations.doctor.access import access
@@ -90,7 +91,7 @@ async def _areas(
         return [*found, ok(exchanges.AREA, _EMPTY)], None
     if schema != VERSION:
         return [*found, warning(exchanges.AREA, _OTHER_SCHEMA, "see mongodb above")], None
-    facts = await trouble_facts(database, count_now=True)
+    facts = await trouble_facts(database, await JobCounting(database).count())
     found += clock.exchanges(facts.connectors, facts.at_ms)
     found += [*exchanges.workers(facts), *exchanges.exchanges(facts, settings)]
     if ask:

@@ -1,4 +1,4 @@
-"""Redis, where one is configured: whether it answers and runs the publication's script."""
+"""Redis, where one is configured: whether it answers and takes messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ async def redis(settings: Settings) -> list[Finding]:
     began = time.monotonic()
     why = await refusal(settings.redis_url)
     if why is not None:
-        helps = "start it, or correct redis_url; bars are published when it is back"
+        helps = (
+            "start it, correct redis_url, or give its user the right that is named;"
+            " bars are published when it takes them"
+        )
         return [problem(AREA, f"cannot be used: {why}", helps)]
     took_ms = (time.monotonic() - began) * 1000
-    return [ok(AREA, f"answers and takes the script, in {took_ms:,.0f} ms with connecting")]
+    return [ok(AREA, f"answers and takes messages, in {took_ms:,.0f} ms with connecting")]

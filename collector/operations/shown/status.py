@@ -11,24 +11,26 @@ from collector.operations.shown.connector import shown_connector
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from collector.operations.census import Census
+    from collector.operations.census import Census, Lag
     from collector.operations.troubles import Trouble
 
 
 def shown_status(found: Census, wrong: Sequence[Trouble]) -> dict[str, Any]:
-    """All counts at one moment. Per connector `jobs` has how many are in each state."""
+    """The state of everything. Per connector `jobs` has how many are in each state."""
+    states, lags = found.states, found.lags
     return {
         "at": found.at_ms,
+        "counted_at": found.counts.counted_ms,
         "connectors": [
             {
                 **shown_connector(connector, found.at_ms),
-                "jobs": dict(found.states.get(connector.exchange_id, {})),
-                "lag": _lag(found, connector.exchange_id),
+                "jobs": dict(states.get(connector.exchange_id, {})),
+                "lag": _shown_lag(lags.get(connector.exchange_id)),
             }
             for connector in found.connectors
         ],
         "jobs": dict(found.total),
-        "backfills": asdict(found.history),
+        "backfills": found.backfilled,
         "workers": [shown_worker(each) for each in found.workers],
         "troubles": [shown_trouble(each) for each in wrong],
     }
@@ -54,6 +56,5 @@ def shown_trouble(trouble: Trouble) -> dict[str, Any]:
     }
 
 
-def _lag(found: Census, exchange_id: str) -> dict[str, Any] | None:
-    lag = found.lags.get(exchange_id)
+def _shown_lag(lag: Lag | None) -> dict[str, Any] | None:
     return None if lag is None else asdict(lag)
