@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+import tracemalloc
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from collector.errors import ExchangeBlocked, ExchangeUnavailable, RateLimited
 from collector.exchanges.ccxt import handshake
 from collector.exchanges.ccxt.catalog import streaming_class
+from collector.exchanges.ccxt.ticks import LARGEST_MESSAGE, StreamClient
 from collector.streams.states import Connection
 from tests.support.ccxt_streams import SECONDS, Line, socket, streaming, tick
 from tests.support.ccxt_venue import NotedPermit, hangs, says
@@ -94,6 +97,49 @@ async def test_a_message_that_cannot_be_read_is_counted_and_the_next_one_is_read
         assert stream.feed.errors == errors
         assert stream.feed.connection is Connection.LIVE
         assert stream.connections == 1
+
+
+@pytest.mark.parametrize("flag", ["gunzip", "inflate"])
+async def test_a_message_that_grows_without_end_is_not_unpacked(
+    flag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some venues compress their messages; 10 MB may become 10 GB."""
+    monkeypatch.setattr(StreamClient, flag, True)
+    bits = {"gunzip": 31, "inflate": -15}[flag]
+
+    def packed(text: str) -> bytes:
+        packer = zlib.compressobj(wbits=bits)
+        return packer.compress(text.encode()) + packer.flush()
+
+    line = Line()
+    async with streaming(socket(line)) as stream:
+        await line.send(packed(tick("BTC/USDT", 1.0)))
+        await stream.shows(1.0)
+        bomb = packed("[" + " " * 10 * LARGEST_MESSAGE)
+        tracemalloc.start()
+        await line.send(bomb, packed(tick("BTC/USDT", 2.0)))
+        await stream.shows(2.0)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert stream.feed.errors == 1
+        assert peak < 3 * LARGEST_MESSAGE
+
+
+async def test_a_connection_that_breaks_in_an_unknown_way_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    line = Line()
+    async with streaming(socket(line)) as stream:
+        await line.send(tick("BTC/USDT", 1.0))
+        await stream.shows(1.0)
+
+        async def broken(_: Any) -> Any:
+            raise RuntimeError("the connection is broken")
+
+        monkeypatch.setattr(StreamClient, "receive", broken)
+        await line.send(tick("BTC/USDT", 2.0))
+        await until(lambda: stream.pauses, "the end was noticed", SECONDS)
+        assert stream.feed.connection is Connection.BROKEN
 
 
 async def test_a_flood_leaves_turns_to_everything_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ tickers are read from that cache after each message.
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections import deque
 from dataclasses import dataclass
 from functools import cache, partial
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from collector.exchanges.ccxt.request_hook import Desk
     from collector.exchanges.ticks import StreamEvent, TickRequest
 
+LARGEST_MESSAGE = 10 * 1024 * 1024
+"""Of a message that the venue has compressed, in bytes afterwards. ccxt's limit for all others."""
 SYMBOLS_AT_ONCE = 100
 OF_A_VENUE: Mapping[str, int] = MappingProxyType({"bybit": 10, "binance": 200, "kucoin": 100})
 """Where a venue limits what one subscription may name, by its own documentation."""
@@ -292,17 +295,23 @@ class StreamClient(Client):  # type: ignore[misc] # ccxt has no types
 
     async def _receive(self) -> None:
         turn = Turn()
-        while not self.closed():
-            message = await self.receive()
-            self.handle_message(message)
-            if message.type in _LAST:
-                break
-            await turn.share()
-        self.on_close(_ABNORMAL)
+        try:
+            while not self.closed():
+                message = await self.receive()
+                self.handle_message(message)
+                if message.type in _LAST:
+                    break
+                await turn.share()
+            self.on_close(_ABNORMAL)
+        except Exception as error:  # noqa: BLE001 - a connection that cannot be read has ended
+            self.on_error(NetworkError(str(error)))
 
     def handle_message(self, message: Any) -> None:
         try:
-            super().handle_message(message)
+            if message.type is WSMsgType.BINARY and (self.gunzip or self.inflate):
+                self.handle_text_or_binary_message(unpacked(message.data, gzip=self.gunzip))
+            else:
+                super().handle_message(message)
             self.source.hear()
         except Exception as error:  # noqa: BLE001 - whatever ccxt raises, it is about this message
             self.source.misread(error)
@@ -317,6 +326,15 @@ class StreamClient(Client):  # type: ignore[misc] # ccxt has no types
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         await super().close(code)
+
+
+def unpacked(data: bytes, *, gzip: bool) -> bytes:
+    """What the venue has compressed, by gzip or without a header. ccxt unpacks without a bound."""
+    unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS if gzip else -zlib.MAX_WBITS)
+    text = unpacker.decompress(data, LARGEST_MESSAGE)
+    if unpacker.unconsumed_tail:
+        raise ValueError(f"a message of more than {LARGEST_MESSAGE:,} bytes")
+    return text
 
 
 _LAST = frozenset({WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR})
