@@ -292,6 +292,14 @@ async def test_an_interpreter_that_has_vanished_is_one_clear_error(
 
 
 async def test_a_sidecar_that_is_no_sidecar_is_noticed(fxcm: Desk, tmp_path: Path) -> None:
+    odd = tmp_path / "odd"
+    # Whichever request it is, the answer is the same.
+    answer = 'id=$((id+1)); echo "{\\"id\\": $id, \\"result\\": {}}"'
+    odd.write_text(f"#!/bin/sh\nwhile read -r line; do {answer}; done\n")
+    odd.chmod(0o755)
+    fxcm.interpreter = Interpreter(odd, "3.7.16")
+    with pytest.raises(ExchangeUnavailable, match="speaks protocol None, not 1"):
+        await fxcm.client().login(fxcm.credentials())
     liar = tmp_path / "liar"
     liar.write_text("#!/bin/sh\necho '{\"seq\": 7}'\nexec cat >/dev/null\n")
     liar.chmod(0o755)

@@ -197,11 +197,11 @@ class FxcmClient:
         )
         return self._sidecar
 
-    async def _hello(self, sidecar: Sidecar) -> dict[str, Any]:
-        hello: dict[str, Any] = await sidecar.ask("hello", tick_limit=self._sidecar_ticks)
-        if hello["protocol"] != PROTOCOL:
-            raise BadLine(f"fxcm: the sidecar speaks protocol {hello['protocol']}, not {PROTOCOL}")
-        return hello
+    async def _hello(self, sidecar: Sidecar) -> None:
+        hello = await sidecar.ask("hello", tick_limit=self._sidecar_ticks)
+        protocol = hello.get("protocol") if isinstance(hello, dict) else None
+        if protocol != PROTOCOL:
+            raise BadLine(f"fxcm: the sidecar speaks protocol {protocol}, not {PROTOCOL}")
 
     async def _end(self) -> None:
         if self._sidecar is not None:
