@@ -93,7 +93,7 @@ async def test_the_end_comes_also_in_the_middle_of_a_call_of_the_sdk(
         await sidecar.ask("hello")
         if busy_with == "login":
             # Without a name the SDK waits for half a minute.
-            sidecar.send("login", url=fxcm_server.url, session_id="", **LOGIN)
+            sidecar.send("login", url=fxcm_server.url, **LOGIN)
             await sidecar.event("session", "TRADING_SESSION_REQUESTED")
         else:
             await sidecar.ask("login", url=fxcm_server.url, **LOGIN)

@@ -158,8 +158,7 @@ class FxcmExchange:
         self._session.refuse_while_paused()
         client = await self._session.client()
         try:
-            # The table comes with a subscription: the one that there is, if any.
-            return await client.subscribe(client.subscribed)
+            return await client.offers()
         except FAILURES as error:
             self._session.failed(error)
             raise

@@ -50,8 +50,8 @@ class Timeouts:
     hello: float = 60.0
     # The SDK gives up after 30 s, waits 30 s more for its tables, and then logs out: 15 s.
     login: float = 90.0
+    offers: float = 45.0
     subscribe: float = 45.0
-    set_subscription: float = 45.0
     history: float = 120.0
     ping: float = 30.0
 
