@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import REGISTRY
 
+from collector.backoff_controller import BackoffController, backoff_diag
 from collector.clock import ManualClock
-from collector.exchanges.fxcm.backoff_controller import FxcmBackoffController, backoff_diag
 from collector.exchanges.fxcm.backoff_settings import BackoffSettings
 from collector.exchanges.fxcm.history_quota import HistoryQuota
 from collector.exchanges.fxcm.quota_settings import HistoryTarget, QuotaSettings
@@ -168,9 +168,9 @@ class HistoryQuotaTest(unittest.TestCase):
             self.clock.advance(3)
 
 
-def controller(clock: ManualClock, spread: float = 0.5) -> FxcmBackoffController:
+def controller(clock: ManualClock, spread: float = 0.5) -> BackoffController:
     policy = BackoffSettings().fxcm_history
-    return FxcmBackoffController("fxcm_history", policy, clock, lambda: spread)
+    return BackoffController("fxcm_history", policy, clock, lambda: spread)
 
 
 def test_backoff_state_toggle() -> None:
@@ -217,7 +217,7 @@ def test_backoff_is_measured_by_its_type() -> None:
     assert (history.fail("NetworkError"), history.fail("NetworkError")) == (5.0, 10.0)
     history.success()
     policy = BackoffSettings().redis
-    FxcmBackoffController("redis", policy, ManualClock(), lambda: 0.5).fail(ConnectionError())
+    BackoffController("redis", policy, ManualClock(), lambda: 0.5).fail(ConnectionError())
     grown = {key: shown(*key) - value for key, value in before.items()}
     assert grown == {
         ("fxcm_backoff_events_total", "fxcm_history"): 2,
@@ -233,7 +233,7 @@ def test_backoff_caps_at_max() -> None:
         (BackoffSettings().redis, 60.0),
     ):
         for spread in (0.0, 0.5, 0.999):
-            backoff = FxcmBackoffController("redis", settings, ManualClock(), lambda s=spread: s)
+            backoff = BackoffController("redis", settings, ManualClock(), lambda s=spread: s)
             delays = [backoff.fail("redis") for _ in range(2000)]
             assert max(delays) <= ceiling
             assert delays[-1] >= ceiling * 0.85
@@ -303,7 +303,7 @@ class RedisThatFails:
 async def test_redis_outage_is_in_the_heartbeat_and_publishing_resumes() -> None:
     """The supervisor lives on, and the first message that Redis takes ends the back-off."""
     clock, redis = ManualClock(), RedisThatFails(2)
-    paused = FxcmBackoffController("redis", BackoffSettings().redis, clock, lambda: 0.5)
+    paused = BackoffController("redis", BackoffSettings().redis, clock, lambda: 0.5)
 
     async def rest(seconds: float) -> None:
         assert 0 < seconds <= 60

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from collector.backoff_controller import backoff_diag
 from collector.durations import DAY_MS
 from collector.errors import (
     BadRequest,
@@ -13,7 +14,6 @@ from collector.errors import (
     MarketsUnavailable,
 )
 from collector.exchanges.first_bar import FirstBar, NotConfirmed, first_inside
-from collector.exchanges.fxcm.backoff_controller import backoff_diag
 from collector.exchanges.fxcm.failures import EXCHANGE_ID, FxcmNoData, FxcmNotReady
 from collector.exchanges.fxcm.history_page import SDK_NAMES, HistoryWindow
 from collector.exchanges.fxcm.open_session import FAILURES

@@ -12,6 +12,7 @@ import random
 from typing import TYPE_CHECKING
 
 from collector import logs
+from collector.backoff_controller import BackoffController, backoff_diag
 from collector.errors import (
     CollectorError,
     ExchangeRefused,
@@ -19,7 +20,6 @@ from collector.errors import (
     KeyRefused,
     SessionNotHeld,
 )
-from collector.exchanges.fxcm.backoff_controller import FxcmBackoffController, backoff_diag
 from collector.exchanges.fxcm.client import FxcmClient, SidecarEnded
 from collector.exchanges.fxcm.interpreter import find_interpreter
 from collector.exchanges.fxcm.session_health import SessionHealth
@@ -62,7 +62,7 @@ class OpenSession:
         self._account = account
         self._calendar = calendar
         self._timeouts = timeouts
-        self.backoff = FxcmBackoffController(
+        self.backoff = BackoffController(
             "fxcm_history", backoff.fxcm_history, access.clock, random.random
         )
         self._failure: CollectorError | None = None
