@@ -11,13 +11,13 @@ from prometheus_client import REGISTRY
 from collector.backoff_controller import BackoffController, backoff_diag
 from collector.clock import ManualClock
 from collector.exchanges.fxcm.backoff_settings import BackoffSettings
-from collector.exchanges.fxcm.history_quota import HistoryQuota
 from collector.exchanges.fxcm.quota_settings import HistoryTarget, QuotaSettings
 from collector.publication import payloads
 from collector.publication.redis_link import RedisLink
 from collector.publication.supervisor import QUEUES, AsyncStreamSupervisor
 from collector.streams.publisher import HeartbeatMessage
 from collector.streams.tick_health import PollBounds, TickHealthMonitor, changes
+from tests.support.fxcm.history_quota import HistoryQuota
 from tests.support.until import until
 
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ from collector.connectors.grant_window import Want
 from collector.connectors.history_budget import history_budget
 from collector.connectors.registry import ConnectorRegistry
 from collector.connectors.window import Window
-from collector.exchanges.fxcm.call_log import CallLog, Counting
-from collector.exchanges.fxcm.history_quota import HistoryQuota
 from collector.exchanges.fxcm.limits import hour_window, minute_window, spacing
 from collector.exchanges.fxcm.quota_settings import HistoryTarget, LoadThresholds, QuotaSettings
 from collector.mongo.client import Database
 from tests.support.examples import examples
+from tests.support.fxcm.call_log import CallLog, Counting
+from tests.support.fxcm.history_quota import HistoryQuota
 
 if TYPE_CHECKING:
     from collector.exchanges.quirks.record import VenueWindow
