@@ -25,6 +25,7 @@ from collector.mongo.client import Database
 from tests.support.examples import examples
 from tests.support.fxcm.call_log import CallLog, Counting
 from tests.support.fxcm.history_quota import HistoryQuota
+from tests.support.fxcm.kept import with_windows
 
 if TYPE_CHECKING:
     from collector.exchanges.quirks.record import VenueWindow
@@ -98,7 +99,7 @@ async def compare(database: Database, quota: QuotaSettings, steps: list[Any]) ->
     collection = database.raw["connectors"]
     await collection.delete_many({})
     connector, _ = await registry.ensure("fxcm", limits(quota))
-    pure = HistoryQuota(quota, clock, CallLog(*map(counting, connector.all_windows)))
+    pure = HistoryQuota(with_windows(quota), clock, CallLog(*map(counting, connector.all_windows)))
     for number, (wait_ms, pair) in enumerate(steps):
         clock.now_ms += wait_ms
         nonce, want = str(number), connector.ranked(Want(key=str(pair)))
