@@ -12,9 +12,11 @@ from collector.backoff_controller import BackoffController, backoff_diag
 from collector.clock import ManualClock
 from collector.exchanges.fxcm.backoff_settings import BackoffSettings
 from collector.exchanges.fxcm.quota_settings import HistoryTarget, QuotaSettings
+from collector.exchanges.ticks import PriceTick
 from collector.publication import payloads
 from collector.publication.redis_link import RedisLink
 from collector.publication.supervisor import QUEUES, AsyncStreamSupervisor
+from collector.streams.last_prices import LastPrices
 from collector.streams.publisher import HeartbeatMessage
 from collector.streams.tick_health import PollBounds, TickHealthMonitor, changes
 from tests.support.fxcm.history_quota import HistoryQuota
@@ -258,6 +260,21 @@ def test_tick_health_drives_state() -> None:
     assert closed.cadence.reason == "market_closed"
     opened = monitor.observe(1.0, is_open=True)
     assert (opened.prices, opened.history) == ("ok", "active")
+
+
+def test_one_dead_symbol_among_live_ones_makes_prices_lag() -> None:
+    prices, monitor = LastPrices(), TickHealthMonitor()
+    prices.follow(("XAU/USD", "EUR/USD"), 0.0)
+    for second in range(41):
+        prices.take(PriceTick("EUR/USD", 1.1, 1.2, 100.0 + second, 100.0 + second), second)
+    health = [
+        monitor.observe(prices.silence(at), is_open=True, longest=prices.longest_silence(at))
+        for at in (30.0, 30.5)
+    ]
+    assert [each.prices for each in health] == ["ok", "lag"]
+    assert health[-1].cadence.m1 == 2.0, "the others say that the market moves"
+    prices.follow(("EUR/USD",), 40.0)
+    assert prices.longest_silence(41.0) == 1.0
 
 
 def test_adaptive_poll_boundaries() -> None:

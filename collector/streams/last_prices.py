@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from collector.streams.publisher import SnapPrice
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from collector.exchanges.ticks import PriceTick
 
 LATE_SECONDS = 10.0
@@ -36,6 +38,7 @@ class LastPrices:
 
     def __init__(self) -> None:
         self._last: dict[str, PriceTick] = {}
+        self._heard: dict[str, float] = {}
         self._new: set[str] = set()
         self._received = self._snapped = self._superseded = self._errors = 0
         self._last_at: float | None = None
@@ -71,6 +74,8 @@ class LastPrices:
         self._last[tick.symbol] = tick
         self._new.add(tick.symbol)
         self._last_at = monotonic
+        if tick.symbol in self._heard:
+            self._heard[tick.symbol] = monotonic
 
     def snapshot(self, now: float) -> tuple[SnapPrice, ...]:
         """One record for each symbol that had a tick since the last snapshot; often none."""
@@ -87,6 +92,14 @@ class LastPrices:
     def silence(self, monotonic: float) -> float | None:
         """Seconds since the last tick of any symbol; None before the first."""
         return None if self._last_at is None else max(0.0, monotonic - self._last_at)
+
+    def follow(self, symbols: Iterable[str], monotonic: float) -> None:
+        """Expects ticks of these symbols. The silence of a new one begins now."""
+        self._heard = {symbol: self._heard.get(symbol, monotonic) for symbol in symbols}
+
+    def longest_silence(self, monotonic: float) -> float | None:
+        """Seconds since the last tick of the followed symbol that is silent longest."""
+        return None if not self._heard else max(0.0, monotonic - min(self._heard.values()))
 
     def symbols_state(self, now: float, most: int) -> dict[str, dict[str, Any]]:
         """bid, ask, mid and age of each symbol; with more than `most`, of the oldest ticks."""

@@ -23,7 +23,7 @@ from collector.streams.tick_feed import TickFeed
 from collector.streams.tick_health import TickHealthMonitor, changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from collector.clock import Clock
     from collector.exchanges.ticks import StreamEvent, TickSource
@@ -73,6 +73,10 @@ class Ticking:
         self.closed.append(event)
         self.bar_closed.set()
 
+    def follow(self, symbols: Iterable[str]) -> None:
+        """Whose prices are expected from now on."""
+        self._book.follow(symbols, self._clock.monotonic())
+
     def take_closed(self) -> tuple[tuple[str, str], ...]:
         """The series of which a bar has closed since the last call."""
         closed, self.closed = self.closed, []
@@ -91,7 +95,9 @@ class Ticking:
         """Judges the ticks, once a cycle. The cadence, when it is the first or has changed."""
         first, self._is_judged = not self._is_judged, True
         before = self._monitor.health.cadence
-        health = self._monitor.observe(self.silence, is_open=self._is_open(now))
+        longest = self._book.longest_silence(self._clock.monotonic())
+        is_open = self._is_open(now)
+        health = self._monitor.observe(self.silence, is_open=is_open, longest=longest)
         for line in changes(before, health.cadence):
             _log.info(line, exchange=self._id)
         return None if health.cadence == before and not first else health.cadence
