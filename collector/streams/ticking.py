@@ -118,10 +118,18 @@ class Ticking:
         with suppress(KeyError):
             metrics.TICK_SILENCE.remove(self._id)
 
-    def facts(self, now: float, *, stopped: bool = False) -> StreamFacts:
-        """What is known at this moment."""
+    def facts(
+        self,
+        now: float,
+        *,
+        session: SessionState | None = None,
+        is_polled: bool = False,
+        stopped: bool = False,
+    ) -> StreamFacts:
+        """What is known at this moment. `session` is the exchange's, where it has one."""
         connection = Connection.CLOSED if stopped else self.feed.connection
-        state = diagnosis(connection, self.silence, is_open=self._is_open(now))
+        is_open = self._is_open(now)
+        state = diagnosis(connection, self.silence, is_open=is_open, session=session)
         self._diagnosis = self._diagnosis.then(state, now)
         self._price_state = price_state(self._price_state, self.silence, stopped=stopped)
         symbols = self._book.symbols_state(now, SYMBOLS_SHOWN)
@@ -142,6 +150,7 @@ class Ticking:
             unreadable=self.feed.errors,
             dropped=self.feed.dropped,
             reconnects=self.feed.reconnects,
+            is_polled=is_polled,
             symbols_total=self._book.symbols,
             symbols_state=symbols,
             last_error=self.feed.last_error,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from collector.clock import Clock
+    from collector.exchanges.exclusive import SessionState
     from collector.exchanges.first_bar import Beginning
     from collector.exchanges.fxcm.bars import BidAskBars
     from collector.exchanges.fxcm.history_turns import HistoryTurns
@@ -136,6 +137,9 @@ class FxcmExchange:
         for symbol in wanted.symbols:
             self._require(symbol)
         return FxcmTicks(self._session, wanted)
+
+    def session_state(self) -> SessionState:
+        return self._session.state
 
     def pauses(self) -> Mapping[str, Any]:
         """What follows failures of logins and of history."""

@@ -30,7 +30,7 @@ from collector.exchanges.fxcm.wire import SessionStatus, SidecarError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.exchanges.exclusive import SessionRight
+    from collector.exchanges.exclusive import SessionRight, SessionState
     from collector.exchanges.fxcm.backoff_settings import BackoffSettings
     from collector.exchanges.fxcm.client import FxcmLogin
     from collector.exchanges.fxcm.process import Timeouts
@@ -80,6 +80,10 @@ class OpenSession:
     @property
     def is_market_open(self) -> bool:
         return self._calendar.is_open(self._access.clock.wall_ms())
+
+    @property
+    def state(self) -> SessionState:
+        return self._health.state(is_open=self.is_market_open)
 
     async def client(self) -> FxcmClient:
         """Logged in. Raises SessionNotHeld, or why the login failed."""
