@@ -290,10 +290,9 @@ class _Connection:
         self._source = await self._stream.open_source()
         await self._source.connect()
 
-    async def __aiter__(self) -> AsyncIterator[StreamEvent]:
+    def __aiter__(self) -> AsyncIterator[StreamEvent]:
         assert self._source is not None
-        async for event in self._source:
-            yield event
+        return aiter(self._source)
 
     async def close(self) -> None:
         if self._source is not None:
