@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from collector.errors import BadRequest, NotServed
@@ -93,9 +95,13 @@ async def _beginning(run: JobRun, venue: Venue, series: Series) -> Beginning | N
 
 
 async def _is_served(run: JobRun, venue: Venue, series: Series, since_ms: int) -> bool:
-    """Whether the venue has a bar that opens at `since_ms` or shortly before."""
+    """Whether a bar opens at `since_ms` or shortly before, in the lake or else at the venue."""
     frame = series.timeframe
     from_ms = max(0, frame.shift(since_ms, -BARS_BEFORE))
+    to_ms = frame.shift(since_ms, 1)
+    stored = partial(venue.store.rows, series, from_ms, to_ms, columns=("is_gap",))
+    if False in (await asyncio.to_thread(stored))["is_gap"].to_pylist():
+        return True
 
     def ask() -> Awaitable[Answer]:
         return venue.exchange.fetch_bars(series.symbol, frame, from_ms, BARS_BEFORE + 1)
