@@ -78,8 +78,12 @@ def resolve(reference: str, home: Path, environment: Mapping[str, str]) -> str:
     """The text that a reference stands for; `{{ env }}` in it is COLLECTOR_ENV."""
     parts = _parts(reference, environment)
     name = "COLLECTOR_SECRET_" + re.sub(r"\W", "_", "_".join(parts).replace("-", "_")).upper()
-    if environment.get(name):
-        return environment[name]
+    if text := environment.get(name):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ConfigError(f"{reference}: {name} is not UTF-8") from None
+        return text
     mounted = environment.get("COLLECTOR_SECRETS_DIR")
     path = (Path(mounted) if mounted else home / "secrets").joinpath(*parts)
     try:

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import REGISTRY
 
+from collector.backoff_controller import BackoffController, backoff_diag
 from collector.clock import ManualClock
-from collector.exchanges.fxcm.backoff_controller import FxcmBackoffController, backoff_diag
 from collector.exchanges.fxcm.backoff_settings import BackoffSettings
-from collector.exchanges.fxcm.history_quota import HistoryQuota
 from collector.exchanges.fxcm.quota_settings import HistoryTarget, QuotaSettings
+from collector.exchanges.ticks import PriceTick
 from collector.publication import payloads
 from collector.publication.redis_link import RedisLink
 from collector.publication.supervisor import QUEUES, AsyncStreamSupervisor
+from collector.streams.last_prices import LastPrices
 from collector.streams.publisher import HeartbeatMessage
 from collector.streams.tick_health import PollBounds, TickHealthMonitor, changes
+from tests.support.fxcm.history_quota import HistoryQuota
 from tests.support.until import until
 
 if TYPE_CHECKING:
@@ -168,9 +170,9 @@ class HistoryQuotaTest(unittest.TestCase):
             self.clock.advance(3)
 
 
-def controller(clock: ManualClock, spread: float = 0.5) -> FxcmBackoffController:
+def controller(clock: ManualClock, spread: float = 0.5) -> BackoffController:
     policy = BackoffSettings().fxcm_history
-    return FxcmBackoffController("fxcm_history", policy, clock, lambda: spread)
+    return BackoffController("fxcm_history", policy, clock, lambda: spread)
 
 
 def test_backoff_state_toggle() -> None:
@@ -217,7 +219,7 @@ def test_backoff_is_measured_by_its_type() -> None:
     assert (history.fail("NetworkError"), history.fail("NetworkError")) == (5.0, 10.0)
     history.success()
     policy = BackoffSettings().redis
-    FxcmBackoffController("redis", policy, ManualClock(), lambda: 0.5).fail(ConnectionError())
+    BackoffController("redis", policy, ManualClock(), lambda: 0.5).fail(ConnectionError())
     grown = {key: shown(*key) - value for key, value in before.items()}
     assert grown == {
         ("fxcm_backoff_events_total", "fxcm_history"): 2,
@@ -233,7 +235,7 @@ def test_backoff_caps_at_max() -> None:
         (BackoffSettings().redis, 60.0),
     ):
         for spread in (0.0, 0.5, 0.999):
-            backoff = FxcmBackoffController("redis", settings, ManualClock(), lambda s=spread: s)
+            backoff = BackoffController("redis", settings, ManualClock(), lambda s=spread: s)
             delays = [backoff.fail("redis") for _ in range(2000)]
             assert max(delays) <= ceiling
             assert delays[-1] >= ceiling * 0.85
@@ -258,6 +260,21 @@ def test_tick_health_drives_state() -> None:
     assert closed.cadence.reason == "market_closed"
     opened = monitor.observe(1.0, is_open=True)
     assert (opened.prices, opened.history) == ("ok", "active")
+
+
+def test_one_dead_symbol_among_live_ones_makes_prices_lag() -> None:
+    prices, monitor = LastPrices(), TickHealthMonitor()
+    prices.follow(("XAU/USD", "EUR/USD"), 0.0)
+    for second in range(41):
+        prices.take(PriceTick("EUR/USD", 1.1, 1.2, 100.0 + second, 100.0 + second), second)
+    health = [
+        monitor.observe(prices.silence(at), is_open=True, longest=prices.longest_silence(at))
+        for at in (30.0, 30.5)
+    ]
+    assert [each.prices for each in health] == ["ok", "lag"]
+    assert health[-1].cadence.m1 == 2.0, "the others say that the market moves"
+    prices.follow(("EUR/USD",), 40.0)
+    assert prices.longest_silence(41.0) == 1.0
 
 
 def test_adaptive_poll_boundaries() -> None:
@@ -303,7 +320,7 @@ class RedisThatFails:
 async def test_redis_outage_is_in_the_heartbeat_and_publishing_resumes() -> None:
     """The supervisor lives on, and the first message that Redis takes ends the back-off."""
     clock, redis = ManualClock(), RedisThatFails(2)
-    paused = FxcmBackoffController("redis", BackoffSettings().redis, clock, lambda: 0.5)
+    paused = BackoffController("redis", BackoffSettings().redis, clock, lambda: 0.5)
 
     async def rest(seconds: float) -> None:
         assert 0 < seconds <= 60

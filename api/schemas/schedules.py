@@ -39,7 +39,7 @@ class BarCloseBody(Body):
 
 
 class PollBody(Body):
-    """Every few seconds, by the connector's `cadence`."""
+    """Every few seconds, by the connector's `cadence`; without one, after each close."""
 
     mode: Literal["poll"]
     """As often as prices suggest"""

@@ -1,6 +1,6 @@
 """The budget of a connector with spacing, as heartbeats and the API show it. Pure.
 
-The shape is that of `context.history` in FXCM's heartbeat, and of `HistoryQuota.snapshot`.
+The shape is that of `context.history` in FXCM's heartbeat.
 """
 
 from __future__ import annotations

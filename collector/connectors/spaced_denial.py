@@ -6,7 +6,7 @@ others may use `limit - max(0, reserve - what priority callers have used)`. Load
 fullest window. Priority callers are refused by full windows alone.
 
 The same rules stand once more in grant_spacing.py, in MongoDB's expression language, because the
-database decides; a property test holds the two equal to FXCM's HistoryQuota.
+database decides; a property test holds the two equal to a third, plain version in the tests.
 """
 
 from __future__ import annotations

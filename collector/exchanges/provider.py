@@ -61,6 +61,10 @@ class Provider(Protocol):
     def exclusive_session(self) -> bool:
         """Whether only one process in the fleet may have an exchange of it open."""
 
+    @property
+    def polls_bars(self) -> bool:
+        """Whether new bars are polled at the cadence of the price stream, where one runs."""
+
     def ids(self) -> frozenset[str]:
         """Every exchange id it serves."""
 

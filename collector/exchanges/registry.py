@@ -66,6 +66,12 @@ def is_exclusive(exchange_id: str) -> bool:
     return provider is not None and provider.exclusive_session
 
 
+def polls_bars(exchange_id: str) -> bool:
+    """Whether its new bars are polled at the cadence of its price stream, where one runs."""
+    provider = _by_id().get(exchange_id)
+    return provider is not None and provider.polls_bars
+
+
 def quirks_for(exchange_id: str) -> Quirks:
     """The exchange's limits and peculiarities. Raises ConfigError for an unknown id.
 

@@ -17,6 +17,7 @@ from collector.errors import BadRequest
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
+    from collector.exchanges.exclusive import SessionState
     from collector.exchanges.port import Exchange
 
 
@@ -110,16 +111,14 @@ class StreamingExchange(Protocol):
 
 
 @runtime_checkable
-class PausingExchange(Protocol):
-    """An adapter that pauses after failures, by itself."""
+class SessionExchange(Protocol):
+    """An adapter whose prices and history share a session, and which pauses after failures."""
+
+    def session_state(self) -> SessionState:
+        """What the session is doing."""
 
     def pauses(self) -> Mapping[str, Any]:
         """Each of its pauses by name, as a heartbeat shows them."""
-
-
-def pauses_of(exchange: Exchange) -> Mapping[str, Any]:
-    """The pauses of an exchange; nothing for one that never pauses."""
-    return exchange.pauses() if isinstance(exchange, PausingExchange) else {}
 
 
 def ticks_of(exchange: Exchange, wanted: TickRequest) -> TickSource:

@@ -25,6 +25,12 @@ async def collected_series(database: Database, exchange_id: str) -> tuple[tuple[
     return tuple(sorted((each["symbol"], each["timeframe"]) for each in documents))
 
 
+async def is_polled(database: Database, exchange_id: str) -> bool:
+    """Whether new bars of any series are polled at the cadence of the price stream."""
+    polled = {**_following(exchange_id), "schedule.mode": "poll"}
+    return bool(await database.jobs.count_documents(polled, limit=1))
+
+
 async def fetch_at_once(
     database: Database, exchange_id: str, closed: Sequence[tuple[str, str]]
 ) -> None:

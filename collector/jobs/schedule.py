@@ -89,8 +89,8 @@ class BarClose:
 class Poll:
     """Every few seconds, by the connector's `cadence`; a poll without a new bar sends no request.
 
-    `seconds` is what was last read from there; without it polls come as often as they may. Closed
-    time is skipped, after a moment for the last bar before it.
+    `seconds` is what was last read from there. Without it, as where no price stream runs, a poll
+    comes after each close. Closed time is skipped, after a moment for the last bar before it.
     """
 
     timeframe: Timeframe
@@ -107,8 +107,10 @@ class Poll:
         return self if seconds is None else replace(self, seconds=float(seconds))
 
     def next_run(self, now_ms: int, spread: float) -> int:
-        seconds = self.least_seconds if self.seconds is None else self.seconds
-        at = now_ms + round(1000 * min(max(seconds, self.least_seconds), MOST_POLL_SECONDS))
+        if self.seconds is None:
+            return BarClose(self.timeframe).next_run(now_ms, spread)
+        seconds = min(max(self.seconds, self.least_seconds), MOST_POLL_SECONDS)
+        at = now_ms + round(1000 * seconds)
         reachable = at - LAST_BAR_MS
         if self.timeframe.behind_closed(reachable) == reachable:
             return at

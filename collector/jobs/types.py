@@ -94,9 +94,11 @@ class JobType:
         """The default schedule."""
         if self.at_bar_close and timeframe:
             # Timeframes import numpy, which `--help` must not wait for.
+            from collector.exchanges.registry import polls_bars
             from collector.market.timeframe import Timeframe
 
-            return schedules.BarClose(Timeframe.parse(timeframe).at(exchange_id, symbol))
+            frame = Timeframe.parse(timeframe).at(exchange_id, symbol)
+            return schedules.Poll(frame) if polls_bars(exchange_id) else schedules.BarClose(frame)
         return self.schedule or schedules.Once()
 
 

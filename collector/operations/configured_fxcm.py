@@ -11,12 +11,14 @@ from collector.exchanges.fxcm.quota_settings import INTERVAL_KEY
 if TYPE_CHECKING:
     from collector.exchanges.fxcm.settings import FxcmSettings
 
+_PER_MIN, _PER_HOUR = "history_max_calls_per_min", "history_max_calls_per_hour"
+_TARGETS = "history_priority_targets"
 _NAMED_BY = {
-    "rate_limit": {"history_max_calls_per_min"},
-    "priority_reserve": {"history_priority_reserve_per_min"},
-    "windows": {"history_max_calls_per_hour", "history_priority_reserve_per_hour"},
+    "rate_limit": {_PER_MIN},
+    "priority_reserve": {"history_priority_reserve_per_min", _PER_MIN, _TARGETS},
+    "windows": {"history_priority_reserve_per_hour", _PER_HOUR, _TARGETS},
     "reserve_threshold": {"history_load_thresholds"},
-    "spacing": {"history_load_thresholds", "history_priority_targets"},
+    "spacing": {"history_load_thresholds", _TARGETS},
 }
 """Keys of `fxcm.stream` by the field of the connector that they define."""
 

@@ -7,9 +7,9 @@ import random
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
+from collector.backoff_controller import BackoffController
 from collector.clock import Clock, SystemClock
 from collector.errors import DatabaseUnavailable
-from collector.exchanges.fxcm.backoff_controller import FxcmBackoffController
 from collector.exchanges.fxcm.backoff_settings import BackoffSettings
 from collector.jobs.published import PublishedTimes
 from collector.publication.bar_sink import BarSink
@@ -49,9 +49,7 @@ async def publication(
         return clock.wall_ms() / 1000
 
     policy = backoff or BackoffSettings().redis
-    link = RedisLink(
-        PublishDataGate(url), FxcmBackoffController("redis", policy, clock, random.random)
-    )
+    link = RedisLink(PublishDataGate(url), BackoffController("redis", policy, clock, random.random))
     published = PublishedTimes(database)
     delivering = sinks(link, BarSink(link, store, published, now_seconds))
     supervisor = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -20,6 +20,8 @@ from collector.publication.gate import GateOffer
 from collector.publication.message import Publication
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from collector.publication.closed_bars import ClosedBars
     from collector.streams.publisher import HeartbeatMessage, MarketStatusMessage, PriceSnapshot
 
@@ -63,8 +65,25 @@ def prices(snapshot: PriceSnapshot) -> Publication:
 
 
 def heartbeat(message: HeartbeatMessage) -> Publication:
-    text = orjson.dumps(message.payload, option=orjson.OPT_SERIALIZE_NUMPY)
+    """Its symbols are written as in the prices' channel."""
+    payload = _with_published_symbols(message.exchange_id, message.payload)
+    text = orjson.dumps(payload, option=orjson.OPT_SERIALIZE_NUMPY)
     return _last(message.exchange_id, HEARTBEAT, message.fence, message.payload["ts"], (text,))
+
+
+def _with_published_symbols(exchange_id: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    context = payload.get("context") or {}
+    stream = context.get("price_stream")
+    if not stream:
+        return payload
+    symbols = {
+        published_symbol(exchange_id, symbol): state
+        for symbol, state in stream["symbols_state"].items()
+    }
+    return {
+        **payload,
+        "context": {**context, "price_stream": {**stream, "symbols_state": symbols}},
+    }
 
 
 def market_status(message: MarketStatusMessage) -> Publication:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from collector import logs
+from collector.backoff_controller import backoff_diag
 from collector.errors import SinkBackpressure
-from collector.exchanges.fxcm.backoff_controller import backoff_diag
 from collector.publication.channels import HEARTBEAT, MARKET_STATUS, OHLCV
 from collector.publication.supervisor import PRICE_SNAPSHOTS, log_failure
 from collector.streams.heartbeat import HeartbeatContext

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
-    from collector.exchanges.fxcm.backoff_controller import FxcmBackoffController
+    from collector.backoff_controller import BackoffController
     from collector.publication.gate import Ruling
 
 TRIED = "collector:doctor"
@@ -43,7 +43,7 @@ class RedisLink:
     def __init__(
         self,
         gate: Gate,
-        backoff: FxcmBackoffController,
+        backoff: BackoffController,
         rest: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._gate = gate

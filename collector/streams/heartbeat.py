@@ -1,7 +1,8 @@
 """The heartbeat and the market status of an exchange, built from their parts. Pure.
 
 Parts that are not provided are null: an exchange without a history budget has no `history`, a
-stream that is published without queues no `supervisor`.
+stream that is published without queues no `supervisor`, one whose cadence no job polls by no
+`adaptive_poll`.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class StreamFacts:
     """Messages that never became a tick."""
     dropped: int = 0
     reconnects: int = 0
+    is_polled: bool = True
+    """Whether any job polls for new bars at the stream's cadence."""
     symbols_total: int = 0
     symbols_state: Mapping[str, Any] = field(default_factory=dict)
     last_error: str | None = None
@@ -110,12 +113,17 @@ def price_stream(facts: StreamFacts) -> dict[str, Any]:
         "last_snap_ts": facts.snap_ts,
         "last_tick_ts": facts.tick_ts,
         "stream_state": {"prices": health.prices.value, "history": health.history.value},
-        "adaptive_poll": {
-            "current_m1": health.cadence.m1,
-            "current_m5": health.cadence.m5,
-            "target_reason": health.cadence.reason,
-            "tick_silence_seconds": _rounded(facts.silence),
-        },
+        "adaptive_poll": _adaptive_poll(facts) if facts.is_polled else None,
+    }
+
+
+def _adaptive_poll(facts: StreamFacts) -> dict[str, Any]:
+    cadence = facts.health.cadence
+    return {
+        "current_m1": cadence.m1,
+        "current_m5": cadence.m5,
+        "target_reason": cadence.reason,
+        "tick_silence_seconds": _rounded(facts.silence),
     }
 
 

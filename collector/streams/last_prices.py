@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from collector.streams.publisher import SnapPrice
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from collector.exchanges.ticks import PriceTick
 
@@ -39,6 +39,7 @@ class LastPrices:
 
     def __init__(self) -> None:
         self._last: dict[str, PriceTick] = {}
+        self._heard: dict[str, float] = {}
         self._new: set[str] = set()
         self._received = self._snapped = self._superseded = self._errors = 0
         self._last_at: float | None = None
@@ -74,14 +75,8 @@ class LastPrices:
         self._last[tick.symbol] = tick
         self._new.add(tick.symbol)
         self._last_at = monotonic
-
-    def keep_only(self, symbols: Sequence[str]) -> None:
-        """Forgets the symbols that are followed no longer."""
-        gone = self._last.keys() - set(symbols)
-        self._superseded += len(self._new & gone)
-        self._new -= gone
-        for symbol in gone:
-            del self._last[symbol]
+        if tick.symbol in self._heard:
+            self._heard[tick.symbol] = monotonic
 
     def snapshot(self, now: float) -> tuple[SnapPrice, ...]:
         """One record for each symbol that had a tick since the last snapshot; often none."""
@@ -98,6 +93,21 @@ class LastPrices:
     def silence(self, monotonic: float) -> float | None:
         """Seconds since the last tick of any symbol; None before the first."""
         return None if self._last_at is None else max(0.0, monotonic - self._last_at)
+
+    def follow(self, symbols: Iterable[str], monotonic: float) -> None:
+        """Expects ticks of these symbols and forgets all others. The silence of a new one begins
+        now.
+        """
+        self._heard = {symbol: self._heard.get(symbol, monotonic) for symbol in symbols}
+        gone = self._last.keys() - self._heard.keys()
+        self._superseded += len(self._new & gone)
+        self._new -= gone
+        for symbol in gone:
+            del self._last[symbol]
+
+    def longest_silence(self, monotonic: float) -> float | None:
+        """Seconds since the last tick of the followed symbol that is silent longest."""
+        return None if not self._heard else max(0.0, monotonic - min(self._heard.values()))
 
     def symbols_state(self, now: float, most: int) -> dict[str, dict[str, Any]]:
         """bid, ask, mid and age of each symbol; with more than `most`, of the oldest ticks."""

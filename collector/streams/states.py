@@ -42,12 +42,26 @@ class Since:
         return self if state is self.state else Since(state, now)
 
 
-def diagnosis(connection: Connection, silence: float | None, *, is_open: bool) -> SessionState:
-    """`silence` is in seconds since the last tick, None before the first."""
+def diagnosis(
+    connection: Connection,
+    silence: float | None,
+    *,
+    is_open: bool,
+    session: SessionState | None = None,
+) -> SessionState:
+    """`silence` is in seconds since the last tick, None before the first.
+
+    `session` is the state of the session that history is requested in, where the exchange has one:
+    ticks alone make no STREAM while history fails, or while nothing has arrived since a login.
+    """
     if connection in (Connection.BROKEN, Connection.CLOSED):
+        return SessionState.DISCONNECTED
+    if session is SessionState.DISCONNECTED:
         return SessionState.DISCONNECTED
     if not is_open:
         return SessionState.IDLE
+    if session is SessionState.RECOVERING:
+        return SessionState.RECOVERING
     if connection is not Connection.LIVE or silence is None or silence > RECOVERING_SECONDS:
         return SessionState.RECOVERING
     return SessionState.IDLE if silence > STALE_SECONDS else SessionState.STREAM

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 from collector import logs, metrics
 from collector.backoff import Backoff
-from collector.errors import ExchangeUnavailable, RetryLater
+from collector.errors import (
+    CollectorError,
+    ConfigError,
+    ExchangeUnavailable,
+    KeyRefused,
+    RetryLater,
+)
 from collector.exchanges.ticks import Turn
 from collector.streams.states import RECOVERING_SECONDS, Connection
 
@@ -71,8 +77,9 @@ class TickFeed:
             while True:
                 try:
                     await self._read(take)
-                    error: RetryLater = ExchangeUnavailable("the connection was closed")
-                except RetryLater as failure:
+                    error: CollectorError = ExchangeUnavailable("the connection was closed")
+                except (RetryLater, KeyRefused, ConfigError) as failure:
+                    # An operator may replace a key or a password while the stream waits.
                     error = failure
                 if self._is_renewing:
                     self._is_renewing = False
@@ -123,14 +130,14 @@ class TickFeed:
         self._live_at = self._clock.monotonic()
         _log.info("stream_live", exchange=self._exchange_id, reconnects=self.reconnects)
 
-    def _failed(self, error: RetryLater) -> float:
+    def _failed(self, error: CollectorError) -> float:
         """Notes a failure; how long to wait before the next attempt."""
         if self._live_at is not None and self._clock.monotonic() - self._live_at >= PROVEN_SECONDS:
             self.failures = 0
         self.failures += 1
         self.connection, self.last_error = Connection.BROKEN, str(error)
         pause = self._backoff.delay(self.failures, self._spread())
-        if error.retry_after_ms is not None:
+        if isinstance(error, RetryLater) and error.retry_after_ms is not None:
             pause = max(pause, error.retry_after_ms / 1000)
         _log.warning(
             "stream_broken",

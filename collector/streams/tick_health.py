@@ -1,9 +1,10 @@
 """The health of an exchange's ticks, and how often its new bars are polled. Pure.
 
-`TickHealthMonitor` gets once a cycle how long no tick has come and whether the market is open. It
-decides three things: whether prices are ok, lag or stale; whether history is requested at all; and
-the seconds between two polls for new bars. While ticks come, polls come at their shortest; while
-none come they become rarer with each cycle; in a closed market they are rarest at once.
+`TickHealthMonitor` gets once a cycle how long no tick has come, of any symbol and of the one that
+is silent longest, and whether the market is open. It decides three things: whether prices are ok,
+lag or stale; whether history is requested at all; and the seconds between two polls for new bars.
+While ticks come, polls come at their shortest; while none come they become rarer with each cycle;
+in a closed market they are rarest at once.
 """
 
 from __future__ import annotations
@@ -81,11 +82,19 @@ class TickHealthMonitor:
         least = Cadence(self.bounds.m1, self.bounds.m5, "started")
         return TickHealth(Prices.OK, HistoryMode.ACTIVE, least)
 
-    def observe(self, silence: float | None, *, is_open: bool) -> TickHealth:
-        """`silence` is None before the first tick: nothing is known to be late yet."""
+    def observe(
+        self, silence: float | None, *, is_open: bool, longest: float | None = None
+    ) -> TickHealth:
+        """`silence` is None before the first tick: nothing is known to be late yet.
+
+        `longest` is that of the symbol that is silent for the longest time. One that is dead among
+        others makes prices lag; how often history is polled goes by the ticks of all.
+        """
         prices = prices_of(silence)
         history = HistoryMode.ACTIVE if is_open else HistoryMode.PAUSED
         cadence = self._next(self.health.cadence, prices, is_open=is_open)
+        if prices is Prices.OK and longest is not None and longest > STALE_SECONDS:
+            prices = Prices.LAG
         self._health = TickHealth(prices, history, cadence)
         return self._health
 

@@ -23,7 +23,7 @@ from collector.streams.tick_feed import TickFeed
 from collector.streams.tick_health import TickHealthMonitor, changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     from collector.clock import Clock
     from collector.exchanges.ticks import StreamEvent, TickSource
@@ -73,10 +73,14 @@ class Ticking:
         self.closed.append(event)
         self.bar_closed.set()
 
-    async def follow(self, symbols: Sequence[str]) -> None:
-        """Connects again for these symbols and forgets all others."""
+    def expect(self, symbols: Iterable[str]) -> None:
+        """Whose prices are expected from now on; others are forgotten."""
+        self._book.follow(symbols, self._clock.monotonic())
+
+    async def follow(self, symbols: Iterable[str]) -> None:
+        """Expects prices of these symbols, over another connection if there is one by now."""
         await self.feed.renew()
-        self._book.keep_only(symbols)
+        self.expect(symbols)
 
     def take_closed(self) -> tuple[tuple[str, str], ...]:
         """The series of which a bar has closed since the last call."""
@@ -96,7 +100,9 @@ class Ticking:
         """Judges the ticks, once a cycle. The cadence, when it is the first or has changed."""
         first, self._is_judged = not self._is_judged, True
         before = self._monitor.health.cadence
-        health = self._monitor.observe(self.silence, is_open=self._is_open(now))
+        longest = self._book.longest_silence(self._clock.monotonic())
+        is_open = self._is_open(now)
+        health = self._monitor.observe(self.silence, is_open=is_open, longest=longest)
         for line in changes(before, health.cadence):
             _log.info(line, exchange=self._id)
         return None if health.cadence == before and not first else health.cadence
@@ -117,10 +123,18 @@ class Ticking:
         with suppress(KeyError):
             metrics.TICK_SILENCE.remove(self._id)
 
-    def facts(self, now: float, *, stopped: bool = False) -> StreamFacts:
-        """What is known at this moment."""
+    def facts(
+        self,
+        now: float,
+        *,
+        session: SessionState | None = None,
+        is_polled: bool = False,
+        stopped: bool = False,
+    ) -> StreamFacts:
+        """What is known at this moment. `session` is the exchange's, where it has one."""
         connection = Connection.CLOSED if stopped else self.feed.connection
-        state = diagnosis(connection, self.silence, is_open=self._is_open(now))
+        is_open = self._is_open(now)
+        state = diagnosis(connection, self.silence, is_open=is_open, session=session)
         self._diagnosis = self._diagnosis.then(state, now)
         self._price_state = price_state(self._price_state, self.silence, stopped=stopped)
         symbols = self._book.symbols_state(now, SYMBOLS_SHOWN)
@@ -141,6 +155,7 @@ class Ticking:
             unreadable=self.feed.errors,
             dropped=self.feed.dropped,
             reconnects=self.feed.reconnects,
+            is_polled=is_polled,
             symbols_total=self._book.symbols,
             symbols_state=symbols,
             last_error=self.feed.last_error,

@@ -18,7 +18,7 @@ def banners(picture: FleetPicture) -> list[Cell]:
     found: list[Cell] = []
     if picture.trouble:
         found.append(Cell(f"NO UPDATES: {picture.trouble}", Tone.BAD))
-    elif not picture.workers:
+    elif picture.workers == ():
         found.append(Cell("NO WORKER IS ALIVE", Tone.BAD))
     for exchange_id, connector in sorted(picture.connectors.items()):
         found += _stops(picture, exchange_id, connector)

@@ -25,7 +25,8 @@ class FleetPicture:
     jobs: Mapping[str, Document] = field(default_factory=dict)
     more_jobs: bool = False
     """There are more jobs than the viewer reads."""
-    workers: tuple[Document, ...] = ()
+    workers: tuple[Document, ...] | None = None
+    """None before they are known: that is no alarm."""
     prices: Mapping[tuple[str, str], Document] = field(default_factory=dict)
     heartbeats: Mapping[str, Document] = field(default_factory=dict)
     markets: Mapping[str, Document] = field(default_factory=dict)

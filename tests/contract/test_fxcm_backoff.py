@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from collector.durations import HOUR_MS
-from collector.errors import ExchangeUnavailable
+from collector.errors import ExchangeUnavailable, RetryLater
 from collector.market.calendar.fx import FX
 from collector.market.timeframe import Timeframe
 from tests.support.fxcm.adapter import AdapterDesk, adapter
@@ -61,6 +62,55 @@ async def test_failed_history_pauses_longer_each_time_and_a_success_ends_it(
             "fail_count": 0,
             "last_error_ts": None,
         }
+
+
+async def test_a_failure_has_the_kind_that_the_sdk_gave_it(
+    fxcm_server: FakeServer, fxcm_python: Path, tmp_path: Path
+) -> None:
+    async with adapter(fxcm_server, fxcm_python, tmp_path) as desk:
+        await desk.markets()
+        for text, kind in (
+            ("QuotesManager error: gone", "unavailable"),
+            ("Session is not valid", "session_lost"),
+        ):
+            fxcm_server.change(history_error=text)
+            with pytest.raises(RetryLater):
+                await fetched(desk)
+            assert reported(desk)["last_error_type"] == kind
+            desk.clock.advance(180)
+
+
+async def test_a_login_that_succeeds_ends_the_pause_that_a_refused_one_began(
+    fxcm_server: FakeServer, fxcm_python: Path, tmp_path: Path
+) -> None:
+    fxcm_server.change(refuse="ORA-499: HTTP request failed")
+    async with adapter(fxcm_server, fxcm_python, tmp_path) as desk:
+        with pytest.raises(ExchangeUnavailable):
+            await desk.markets()
+        assert reported(desk)["last_error_type"] == "unavailable"
+        fxcm_server.change(refuse=None)
+        desk.clock.advance(6)
+        await desk.markets()
+        assert not reported(desk)["active"], "no call for history was needed"
+
+
+async def test_a_login_between_two_failed_calls_does_not_shorten_the_pause(
+    fxcm_server: FakeServer, fxcm_python: Path, tmp_path: Path
+) -> None:
+    async with adapter(fxcm_server, fxcm_python, tmp_path) as desk:
+        await desk.markets()
+        for count in (1, 2):
+            fxcm_server.change(hold_history=True)
+            asking = asyncio.create_task(fetched(desk))
+            await fxcm_server.seen("history", count)
+            fxcm_server.say("status", status="SESSION_LOST", ready_after=0)
+            with pytest.raises(ExchangeUnavailable):
+                await asking
+            await fxcm_server.seen("gone", count)
+            assert reported(desk)["fail_count"] == count
+            desk.clock.advance(60)
+            await desk.exchange.fetch_tickers()
+        assert fxcm_server.count("login") == 3
 
 
 async def test_a_call_for_history_names_its_series(

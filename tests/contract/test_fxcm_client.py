@@ -179,17 +179,10 @@ async def test_tables_that_do_not_load_fail_the_login(fxcm: Desk) -> None:
     assert fxcm.server.count("logout") == 1
 
 
-async def test_an_account_with_several_sessions_names_one(fxcm: Desk) -> None:
-    fxcm.server.change(ask_for_session=True)
-    client = fxcm.client()
-    await client.login(fxcm.credentials(session_id="U10D1", pin="4711"))
-    named = await fxcm.server.seen("trading_session")
-    assert (named.fields["session_id"], named.fields["pin"]) == ("U10D1", "4711")
-
-
 async def test_ticks_go_on_over_a_new_login(fxcm: Desk) -> None:
     client = await fxcm.logged_in()
-    offers = await client.subscribe(["EUR/USD"])
+    await client.subscribe(["EUR/USD"])
+    offers = await client.offers()
     assert [offer.instrument for offer in offers] == list(truth.INSTRUMENTS)
     assert offers[2].digits == 2
     ticks = aiter(client.ticks)
@@ -198,6 +191,7 @@ async def test_ticks_go_on_over_a_new_login(fxcm: Desk) -> None:
     first = client.pid
     await client.login(fxcm.credentials())
     assert client.pid != first
+    await client.subscribe(["EUR/USD"])
     fxcm.server.tick("USD/JPY", 150.0, 150.1)  # was not asked for
     fxcm.server.tick("EUR/USD", 1.3, 1.4, NOON_MS + 500)
     tick = await anext(ticks)
@@ -267,7 +261,7 @@ async def test_nothing_secret_is_in_the_list_of_processes(fxcm: Desk) -> None:
         shown = Path(f"/proc/{client.pid}/{name}").read_bytes()
         assert PASSWORD.encode() not in shown
         assert b"COLLECTOR" not in shown
-    assert PASSWORD not in repr(fxcm.credentials(pin=PASSWORD))
+    assert PASSWORD not in repr(fxcm.credentials())
 
 
 async def test_an_sdk_that_does_not_load_is_one_clear_error(fxcm: Desk, tmp_path: Path) -> None:
@@ -297,6 +291,14 @@ async def test_a_sidecar_that_is_no_sidecar_is_noticed(fxcm: Desk, tmp_path: Pat
     liar.chmod(0o755)
     fxcm.interpreter = Interpreter(liar, "3.7.16")
     with pytest.raises(ExchangeUnavailable, match="a line that cannot be read"):
+        await fxcm.client().login(fxcm.credentials())
+    odd = tmp_path / "odd"
+    # Whichever request it is, the answer is the same.
+    answer = 'id=$((id+1)); echo "{\\"id\\": $id, \\"result\\": {}}"'
+    odd.write_text(f"#!/bin/sh\nwhile read -r line; do {answer}; done\n")
+    odd.chmod(0o755)
+    fxcm.interpreter = Interpreter(odd, "3.7.16")
+    with pytest.raises(ExchangeUnavailable, match="speaks protocol None, not 1"):
         await fxcm.client().login(fxcm.credentials())
     mute = tmp_path / "mute"
     mute.write_text("#!/bin/sh\nexit 3\n")

@@ -13,9 +13,11 @@ import pytest
 from collector.exchanges.fxcm.failures import SessionLost, SidecarLost
 from collector.exchanges.fxcm.process import Timeouts
 from collector.exchanges.fxcm.wire import SidecarError
+from tests.support.fxcm.fixtures import PASSWORD
 from tests.support.fxcm.living import gone, is_alive
 from tests.support.fxcm.raw_sidecar import raw_sidecar
 from tests.support.fxcm.server import NOON_MS
+from tests.support.until import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -91,7 +93,7 @@ async def test_the_end_comes_also_in_the_middle_of_a_call_of_the_sdk(
         await sidecar.ask("hello")
         if busy_with == "login":
             # Without a name the SDK waits for half a minute.
-            sidecar.send("login", url=fxcm_server.url, session_id="", **LOGIN)
+            sidecar.send("login", url=fxcm_server.url, **LOGIN)
             await sidecar.event("session", "TRADING_SESSION_REQUESTED")
         else:
             await sidecar.ask("login", url=fxcm_server.url, **LOGIN)
@@ -285,3 +287,15 @@ async def test_a_parent_that_is_frozen_loses_the_session_with_its_lease(
         process.send_signal(signal.SIGSTOP)
         await fxcm_server.seen("logout")
         await gone(pid)
+
+
+async def test_the_last_lines_of_a_dead_sidecar_hold_no_password_and_no_control_characters(
+    fxcm: Desk,
+) -> None:
+    await fxcm.logged_in()
+    fxcm.server.say("print", text=f"login(trader, {PASSWORD})\x1b[2J\x07 failed\n")
+    fxcm.server.say("abort")
+    await until(lambda: bool(fxcm.ends), "the end is noticed")
+    [end] = fxcm.ends
+    assert end.stderr[-1].endswith("login(trader, ***) [2J  failed")
+    assert all(line.isprintable() for line in end.stderr)

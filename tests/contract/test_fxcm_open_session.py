@@ -63,7 +63,13 @@ async def test_a_password_that_is_refused_is_not_tried_by_every_job(
         for _ in range(3):
             with pytest.raises(KeyRefused):
                 await desk.markets()
+            desk.clock.advance(200)  # No pause makes it right: it might lock the account.
         assert fxcm_server.count("login") == 1
+        fxcm_server.change(refuse=None)
+        secret = tmp_path / "secrets" / "fxcm"
+        secret.write_text("another")
+        await desk.markets()
+        assert fxcm_server.count("login") == 2
 
 
 async def test_without_the_right_to_the_session_nobody_logs_in(

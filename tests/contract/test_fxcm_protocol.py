@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +14,6 @@ from tests.support.fxcm.server import NOON_MS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from tests.support.fxcm.server import FakeServer
 
@@ -41,9 +41,9 @@ async def test_every_operation_is_answered(sidecar: RawSidecar, fxcm_server: Fak
     assert hello["protocol"] == 1
     assert hello["sdk"] == "1.6.43"
     assert await sidecar.ask("login", **login(fxcm_server)) is None
-    offers = await sidecar.ask("subscribe", instruments=["EUR/USD"])
+    offers = await sidecar.ask("offers")
     assert [offer[1] for offer in offers] == list(truth.INSTRUMENTS)
-    assert await sidecar.ask("set_subscription", instrument="USD/JPY", status="D") is None
+    assert await sidecar.ask("subscribe", instruments=["EUR/USD"]) is None
     history = {"instrument": "EUR/USD", "timeframe": "m1", "ready_ms": 1000}
     columns = await sidecar.ask("history", from_ms=NOON_MS - 60_000, to_ms=NOON_MS, **history)
     assert columns["Date"] == [NOON_MS - 60_000, NOON_MS]
@@ -82,17 +82,38 @@ async def test_a_tick_carries_its_number_its_whole_second_and_when_it_came(
     assert first[-1] <= second[-1]
 
 
-async def test_an_instrument_that_is_switched_off_sends_no_ticks(
+async def test_each_subscription_takes_the_place_of_the_one_before(
     sidecar: RawSidecar, fxcm_server: FakeServer
 ) -> None:
     await log_in(sidecar, fxcm_server)
-    await sidecar.ask("subscribe")
-    await sidecar.ask("set_subscription", instrument="EUR/USD", status="D")
+    await sidecar.ask("subscribe", instruments=["EUR/USD", "USD/JPY"])
+    await sidecar.ask("subscribe", instruments=["USD/JPY"])
     fxcm_server.tick("EUR/USD", 1.1, 1.2)
     fxcm_server.tick("USD/JPY", 150.0, 150.1)
     while not sidecar.ticks:
         assert await sidecar.line() is not None
-    assert [tick[1] for tick in sidecar.ticks] == ["USD/JPY"]
+    assert [tick[:2] for tick in sidecar.ticks] == [[1, "USD/JPY"]]
+
+
+async def test_a_subscription_after_a_reconnection_hears_the_new_connection(
+    sidecar: RawSidecar, fxcm_server: FakeServer
+) -> None:
+    await log_in(sidecar, fxcm_server)
+    await sidecar.ask("subscribe")
+    fxcm_server.say("status", status="RECONNECTING")
+    fxcm_server.say("status", status="CONNECTED", ready_after=0)
+    await sidecar.event("session", "RECONNECTING")
+    await sidecar.ask("subscribe")
+    fxcm_server.tick("EUR/USD", 1.1, 1.2)
+    while not sidecar.ticks:
+        assert await sidecar.line() is not None
+
+
+async def test_a_crash_writes_no_memory_to_a_disk(sidecar: RawSidecar) -> None:
+    await sidecar.ask("ping")
+    limits = Path(f"/proc/{sidecar.process.pid}/limits").read_text().splitlines()
+    [core] = [line.split() for line in limits if line.startswith("Max core file size")]
+    assert core[4:6] == ["0", "0"]
 
 
 async def test_the_state_of_the_table_is_reported(
@@ -165,21 +186,19 @@ async def test_a_request_that_cannot_be_carried_out_is_refused_by_name(
     await sidecar.ask("login", **login(fxcm_server))
     again = await sidecar.refusal("login", **login(fxcm_server))
     assert again["message"] == "this process has a session already"
-    unknown = await sidecar.refusal("set_subscription", instrument="DOGE", status="T")
-    assert unknown["message"] == "no such instrument: DOGE"
     assert fxcm_server.count("login") == 1
 
 
 async def test_what_the_server_says_of_a_secret_is_cut_out(
     sidecar: RawSidecar, fxcm_server: FakeServer
 ) -> None:
-    fxcm_server.change(refuse=f"Incorrect user name or password: {SECRET}, pin 4711")
+    fxcm_server.change(refuse=f"Incorrect user name or password: {SECRET}")
     await sidecar.ask("hello")
-    error = await sidecar.refusal("login", **login(fxcm_server, pin="4711"))
+    error = await sidecar.refusal("login", **login(fxcm_server))
     assert error == {
         "kind": "login_refused",
         "type": "LoginFailedError",
-        "message": "Incorrect user name or password: ***, pin ***",
+        "message": "Incorrect user name or password: ***",
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,7 @@ from collector.errors import ExchangeUnavailable
 from collector.exchanges.fxcm.ticks import FxcmTicks
 from collector.exchanges.ticks import PriceTick, TickRequest
 from tests.support.fxcm.server import NOON_MS
+from tests.support.until import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -66,12 +68,49 @@ async def test_a_lost_session_ends_the_source(fxcm: Desk) -> None:
         await next_tick(aiter(source))
 
 
+async def test_a_reconnection_inside_the_sdk_ends_the_source_and_the_next_one_hears(
+    fxcm: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = await fxcm.logged_in()
+    first = FxcmTicks(LoggedIn(client), WANTED)
+    await first.connect()
+    fxcm.server.say("status", status="RECONNECTING")
+    await until(lambda: client.status == "RECONNECTING", "the SDK reconnects")
+    with pytest.raises(ExchangeUnavailable, match="the connection has ended"):
+        await next_tick(aiter(first))
+    with pytest.raises(ExchangeUnavailable, match="reconnecting"):
+        await FxcmTicks(LoggedIn(client), WANTED).connect()
+    fxcm.server.say("status", status="CONNECTED", ready_after=0)
+    await until(lambda: client.status == "CONNECTED", "it is connected again")
+    second = FxcmTicks(LoggedIn(client), WANTED)
+    with caplog.at_level(logging.INFO):
+        await second.connect()
+    assert "fxcm_offers_subscribed" in caplog.text
+    fxcm.server.tick("EUR/USD", 1.1, 1.2)
+    assert (await next_tick(aiter(second))).bid == 1.1
+    assert fxcm.server.count("login") == 1
+
+
+async def test_a_source_that_is_opened_anew_hears_although_the_one_before_was_deaf(
+    fxcm: Desk,
+) -> None:
+    """A silent stream is renewed: nothing has been heard of a reconnection."""
+    client = await fxcm.logged_in()
+    first = FxcmTicks(LoggedIn(client), WANTED)
+    await first.connect()
+    fxcm.server.say("deafen")
+    await first.close()
+    second = FxcmTicks(LoggedIn(client), WANTED)
+    await second.connect()
+    fxcm.server.tick("EUR/USD", 1.1, 1.2)
+    assert (await next_tick(aiter(second))).bid == 1.1
+
+
 async def test_reading_the_offers_leaves_the_ticks_alone(fxcm: Desk) -> None:
     client = await fxcm.logged_in()
-    assert client.subscribed == ()
     source = FxcmTicks(LoggedIn(client), WANTED)
     await source.connect()
-    assert client.subscribed == ("EUR/USD",)
-    assert len(await client.subscribe(client.subscribed)) > 1
+    assert len(await client.offers()) > 1
+    fxcm.server.tick("USD/JPY", 150.0, 150.1)
     fxcm.server.tick("EUR/USD", 1.1, 1.2)
     assert (await next_tick(aiter(source))).bid == 1.1

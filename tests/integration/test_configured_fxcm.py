@@ -32,8 +32,8 @@ async def applied(database: Database, settings: Settings) -> Limits:
 async def test_without_a_section_the_defaults_hold(database: Database) -> None:
     limits = (await connectors.ensure(database, "fxcm")).connector.limits
     assert (limits.rate_limit, limits.rate_limit_period_ms) == (120, 60_000)
-    assert limits.windows == (Window("requests", 2400, HOUR_MS, 12),)
-    assert (limits.priority_reserve, limits.reserve_threshold) == (1, 0.7)
+    assert limits.windows == (Window("requests", 2400, HOUR_MS, 288),)
+    assert (limits.priority_reserve, limits.reserve_threshold) == (8, 0.7)
     assert limits.spacing == spacing(QuotaSettings())
 
 
@@ -42,12 +42,12 @@ async def test_the_section_makes_the_connector_with_its_budget(
 ) -> None:
     stream = {
         "history_max_calls_per_min": 30,
-        "history_priority_reserve_per_min": 3,
+        "history_priority_reserve_per_min": 11,
         "history_min_interval_seconds_m15": 20,
         "history_load_thresholds": {"min_interval": 0.2, "reserve": 0.8},
     }
     limits = await applied(database, configured(tmp_path, stream))
-    assert (limits.rate_limit, limits.priority_reserve) == (30, 3)
+    assert (limits.rate_limit, limits.priority_reserve) == (30, 11)
     assert limits.reserve_threshold == 0.8
     assert limits.spacing is not None
     assert limits.spacing.intervals_ms == {"1m": 2_500, "5m": 7_000, "15m": 20_000}

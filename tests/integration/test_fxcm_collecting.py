@@ -75,6 +75,27 @@ async def test_history_over_a_clock_change_is_stored_as_it_was(fx: FxcmCollectin
     assert (fx.server.count("login"), fx.server.second_logins) == (1, 0)
 
 
+async def test_a_backfill_from_a_given_time_begins_there_and_searches_nothing(
+    fx: FxcmCollecting,
+) -> None:
+    start, end = FRIDAY_MS, FRIDAY_MS + HOUR
+    async with fx.worker():
+        job = await fx.backfill(start, end)
+        await fx.until(job, is_done)
+    assert stored_bars(fx.store, EURUSD, start, end) == true_bars("EUR/USD", "m1", start, end)
+    assert fx.server.count("history") == 2, "a look at what lies before, and the hour itself"
+
+
+async def test_a_backfill_from_before_the_first_bar_searches_for_it(fx: FxcmCollecting) -> None:
+    start, end = FIRST_MS - HOUR, FIRST_MS + HOUR
+    async with fx.worker():
+        job = await fx.backfill(start, end)
+        done = await fx.until(job, is_done)
+    assert stored_bars(fx.store, EURUSD, start, end) == true_bars("EUR/USD", "m1", FIRST_MS, end)
+    assert done.document["progress"]["from_ms"] == FIRST_MS
+    assert fx.server.count("history") > 2
+
+
 async def test_a_hole_over_a_weekend_is_filled_and_the_weekend_is_no_gap(
     fx: FxcmCollecting,
 ) -> None:

@@ -91,9 +91,7 @@ async def test_the_heartbeat_has_the_whole_context(database: Database, tmp_path:
         assert (stream["state"], stream["channel"]) == ("ok", "simulated:price_tik")
         assert stream["symbols_state"][SYMBOL].keys() == {"bid", "ask", "mid", "tick_age"}
         assert stream["stream_state"] == {"prices": "ok", "history": "active"}
-        assert stream["adaptive_poll"].keys() == {
-            *("current_m1", "current_m5", "target_reason", "tick_silence_seconds")
-        }
+        assert stream["adaptive_poll"] is None  # No job polls.
         status = await until_live(c, "market_status", lambda _: True)
         assert status["payload"].keys() == {
             *("state", "next_open_seconds", "ts", "price_snap_ts", "tick_silence_seconds")
@@ -311,3 +309,31 @@ async def test_a_polled_job_comes_back_as_the_cadence_says(
         waits_ms = done.next_run_at - done.document["stats"]["last_success_at"]
         assert 16_000 < waits_ms < 18_000, "the seventeen seconds of the cadence"
         assert not c.journal()  # No bar has closed since: nobody is asked.
+
+
+async def test_the_heartbeat_shows_the_cadence_that_jobs_poll_by(
+    database: Database, tmp_path: Path
+) -> None:
+    async with collecting(database, tmp_path, config=CONFIG) as c:
+        poll = schedule.Poll(Timeframe.parse("1m"))
+        await c.job("ohlcv_incremental", schedule=poll)
+        await stream_job(c)
+        beat = await until_live(
+            c, "heartbeat", lambda beat: beat["context"]["price_stream"]["adaptive_poll"]
+        )
+        assert beat["payload"]["context"]["price_stream"]["adaptive_poll"].keys() == {
+            *("current_m1", "current_m5", "target_reason", "tick_silence_seconds")
+        }
+
+
+async def test_the_market_status_comes_with_each_heartbeat(
+    database: Database, tmp_path: Path
+) -> None:
+    async with collecting(database, tmp_path, config=CONFIG) as c:
+        await stream_job(c)
+        beat = await until_live(c, "heartbeat", lambda beat: beat["state"] == "STREAM")
+        for _ in range(2):
+            at = beat["payload"]["ts"]
+            status = await until_live(c, "market_status", lambda now, at=at: now["ts"] >= at)
+            assert status["payload"]["ts"] - at < 1.9
+            beat = await until_live(c, "heartbeat", lambda now, at=at: now["ts"] > at)

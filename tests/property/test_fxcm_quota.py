@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.clock import ManualClock
-from collector.exchanges.fxcm.history_quota import HistoryQuota
 from collector.exchanges.fxcm.quota_settings import HistoryTarget, LoadThresholds, QuotaSettings
+from tests.support.fxcm.history_quota import HistoryQuota
 
 PAIRS = [
     HistoryTarget(symbol, tf) for symbol in ("XAUUSD", "GBPUSD", "USDJPY") for tf in ("1m", "5m")

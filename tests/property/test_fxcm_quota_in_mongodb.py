@@ -19,12 +19,13 @@ from collector.connectors.grant_window import Want
 from collector.connectors.history_budget import history_budget
 from collector.connectors.registry import ConnectorRegistry
 from collector.connectors.window import Window
-from collector.exchanges.fxcm.call_log import CallLog, Counting
-from collector.exchanges.fxcm.history_quota import HistoryQuota
 from collector.exchanges.fxcm.limits import hour_window, minute_window, spacing
 from collector.exchanges.fxcm.quota_settings import HistoryTarget, LoadThresholds, QuotaSettings
 from collector.mongo.client import Database
 from tests.support.examples import examples
+from tests.support.fxcm.call_log import CallLog, Counting
+from tests.support.fxcm.history_quota import HistoryQuota
+from tests.support.fxcm.kept import with_windows
 
 if TYPE_CHECKING:
     from collector.exchanges.quirks.record import VenueWindow
@@ -98,7 +99,7 @@ async def compare(database: Database, quota: QuotaSettings, steps: list[Any]) ->
     collection = database.raw["connectors"]
     await collection.delete_many({})
     connector, _ = await registry.ensure("fxcm", limits(quota))
-    pure = HistoryQuota(quota, clock, CallLog(*map(counting, connector.all_windows)))
+    pure = HistoryQuota(with_windows(quota), clock, CallLog(*map(counting, connector.all_windows)))
     for number, (wait_ms, pair) in enumerate(steps):
         clock.now_ms += wait_ms
         nonce, want = str(number), connector.ranked(Want(key=str(pair)))

@@ -122,5 +122,5 @@ def test_errors_are_classified_by_their_text(text: str, kind: str) -> None:
 
 
 def test_a_secret_is_cut_out_of_an_error() -> None:
-    error = described(RefusedRequest("busy", "pass word pass"), ("pass", ""))
+    error = described(RefusedRequest("busy", "pass word pass"), "pass")
     assert error == {"kind": "busy", "type": "RefusedRequest", "message": "*** word ***"}

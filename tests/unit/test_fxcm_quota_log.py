@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from collector.clock import ManualClock
-from collector.exchanges.fxcm.history_quota import SHOWN_SKIPS, HistoryQuota
 from collector.exchanges.fxcm.quota_settings import QuotaSettings
+from tests.support.fxcm.history_quota import SHOWN_SKIPS, HistoryQuota
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,6 +15,7 @@ from collector.jobs import types
 from collector.jobs.job import Job, JobSpec
 from collector.jobs.params import Params
 from collector.jobs.schedule import Cron, Every
+from collector.jobs.stream import stream_jobs
 from workers.all_handlers import all_handlers
 from workers.handlers.registry import MadeLate
 
@@ -148,3 +149,14 @@ def test_a_jobs_parameter_decides_about_the_reserve_before_its_type(
         "params": params,
     }
     assert Job.from_document(document).asks_with_priority is has
+
+
+def test_new_bars_of_fxcm_are_polled_and_those_of_others_fetched_after_each_close() -> None:
+    for exchange_id, mode in (
+        ("fxcm", "poll"),
+        ("binance", "bar_close"),
+        ("simulated", "bar_close"),
+    ):
+        new_bars, history = stream_jobs(exchange_id, "XAU/USD", "5m", now_ms=1_800_000_000_000)
+        assert new_bars.effective_schedule.to_document()["mode"] == mode
+        assert history.effective_schedule.to_document() == {"mode": "once"}

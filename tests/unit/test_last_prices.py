@@ -90,7 +90,7 @@ def test_symbols_that_are_followed_no_longer_are_forgotten() -> None:
     book = LastPrices()
     for symbol in ("A", "B", "C"):
         book.take(tick(symbol), 0.0)
-    book.keep_only(["B", "D"])
+    book.follow(["B", "D"], 0.0)
     assert [price.symbol for price in book.snapshot(11.0)] == ["B"]
     assert (book.symbols, list(book.symbols_state(11.0, most=9))) == (1, ["B"])
     assert book.totals == TickTotals(received=3, snapped=1, superseded=2)

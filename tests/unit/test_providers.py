@@ -43,6 +43,7 @@ class Archive:
     """A provider that is not ccxt."""
 
     exclusive_session = True
+    polls_bars = False
 
     def ids(self) -> frozenset[str]:
         return frozenset({"archive"})

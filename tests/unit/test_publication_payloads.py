@@ -85,3 +85,12 @@ def test_a_heartbeat_and_a_market_status_are_published_as_they_are() -> None:
     assert (heart.channel, orjson.loads(heart.texts[0])) == ("fxcm:heartbeat", beat)
     assert (market.channel, orjson.loads(market.texts[0])) == ("fxcm:market_status", status)
     assert heart.offer.until == 12_501
+
+
+def test_a_heartbeat_names_symbols_as_the_prices_do() -> None:
+    context = {"price_stream": {"state": "ok", "symbols_state": {"XAU/USD": {"tick_age": 0.1}}}}
+    beat = {"state": "STREAM", "ts": 12.5, "context": context}
+    for exchange_id, name in (("fxcm", "XAUUSD"), ("binance", "XAU/USD")):
+        made = payloads.heartbeat(HeartbeatMessage(exchange_id, 1, beat))
+        stream = orjson.loads(made.texts[0])["context"]["price_stream"]
+        assert stream == {"state": "ok", "symbols_state": {name: {"tick_age": 0.1}}}

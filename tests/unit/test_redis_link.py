@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from collector.backoff import Backoff
+from collector.backoff_controller import BackoffController
 from collector.clock import ManualClock
-from collector.exchanges.fxcm.backoff_controller import FxcmBackoffController
 from collector.publication.gate import GateOffer, GateVerdict, Mark, Ruling
 from collector.publication.message import Publication
 from collector.publication.redis_link import RedisLink
@@ -36,7 +36,7 @@ def linked(failures: int) -> tuple[RedisLink, Redis, ManualClock]:
     clock, redis = ManualClock(), Redis(failures)
     policy = Backoff(base_seconds=5, max_seconds=60, jitter=0)
     return (
-        RedisLink(redis, FxcmBackoffController("redis", policy, clock, lambda: 0.5)),
+        RedisLink(redis, BackoffController("redis", policy, clock, lambda: 0.5)),
         redis,
         clock,
     )
@@ -88,7 +88,7 @@ class Swallowing:
 
 async def test_a_task_that_is_cancelled_while_it_publishes_ends() -> None:
     redis = Swallowing()
-    backoff = FxcmBackoffController("redis", Backoff(), ManualClock(), lambda: 0.5)
+    backoff = BackoffController("redis", Backoff(), ManualClock(), lambda: 0.5)
     link = RedisLink(redis, backoff)
 
     async def publish_on() -> None:

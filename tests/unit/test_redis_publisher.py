@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 from bson import ObjectId
 
 from collector.backoff import Backoff
+from collector.backoff_controller import BackoffController
 from collector.clock import ManualClock
 from collector.errors import StoreError
-from collector.exchanges.fxcm.backoff_controller import FxcmBackoffController
 from collector.market.candles import CandleBatch
 from collector.market.series import Series
 from collector.publication.channels import OHLCV
@@ -45,7 +45,7 @@ class Stage:
         self.delivered: list[Any] = []
         self.noted = Noted()
         clock = ManualClock()
-        backoff = FxcmBackoffController("redis", Backoff(), clock, lambda: 0.5)
+        backoff = BackoffController("redis", Backoff(), clock, lambda: 0.5)
         link = RedisLink(cast("Gate", None), backoff)
 
         async def sink(message: Any) -> bool:

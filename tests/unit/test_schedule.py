@@ -70,8 +70,6 @@ def test_cron_is_in_utc() -> None:
 @pytest.mark.parametrize(
     ("frame", "cadence", "seconds"),
     [
-        ("1m", None, 2),
-        ("5m", None, 3),
         ("1m", {"m1": 6.0, "m5": 9.0}, 6),
         ("5m", {"m1": 6.0, "m5": 9.0}, 9),
         ("1h", {"m1": 6.0, "m5": 9.0}, 9),
@@ -80,15 +78,24 @@ def test_cron_is_in_utc() -> None:
     ],
 )
 def test_a_poll_comes_as_the_cadence_says_within_its_bounds(
-    frame: str, cadence: dict[str, float] | None, seconds: int
+    frame: str, cadence: dict[str, float], seconds: int
 ) -> None:
     rule = schedule.Poll(Timeframe.parse(frame)).at_cadence(cadence)
     assert rule.next_run(1_000_000, 0.5) == 1_000_000 + seconds * 1000
 
 
+@pytest.mark.parametrize("frame", ["1m", "5m", "1h"])
+def test_a_poll_without_a_cadence_comes_after_each_close(frame: str) -> None:
+    timeframe = Timeframe.parse(frame).at("fxcm", "XAU/USD")
+    after_close, poll = schedule.BarClose(timeframe), schedule.Poll(timeframe).at_cadence(None)
+    for at in ("2025-12-05T12:34:56Z", "2025-12-05T21:55:01Z"):
+        now_ms = epoch_ms(at)
+        assert poll.next_run(now_ms, 0.3) == after_close.next_run(now_ms, 0.3)
+
+
 def test_a_poll_skips_closed_time_after_the_last_bar() -> None:
     """New York closes on Friday, 2025-12-05, at 16:55, which is 21:55 UTC."""
-    rule = schedule.Poll(Timeframe.parse("1m").at("fxcm", "XAU/USD"))
+    rule = schedule.Poll(Timeframe.parse("1m").at("fxcm", "XAU/USD"), 2.0)
     closes_ms = epoch_ms("2025-12-05T21:55:00Z")
     assert rule.next_run(closes_ms + 10_000, 0.5) == closes_ms + 12_000
     assert rule.next_run(closes_ms + MINUTE, 0.5) == epoch_ms("2025-12-07T22:00:00Z")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,6 +35,15 @@ def test_the_environment_is_asked_first(tmp_path: Path) -> None:
 
 def test_a_name_with_dashes_and_dots_is_a_variable_all_the_same(tmp_path: Path) -> None:
     assert resolve("secret://okx/eu-1.read", tmp_path, {"COLLECTOR_SECRET_OKX_EU_1_READ": "x"})
+
+
+def test_a_text_that_is_not_utf_8_is_refused_by_its_reference(tmp_path: Path) -> None:
+    bytes_of_latin_1 = os.fsdecode("gr\xfc\xdfe".encode("latin-1"))
+    with pytest.raises(ConfigError, match=rf"{REFERENCE}: {VARIABLE} is not UTF-8"):
+        resolve(REFERENCE, tmp_path, {VARIABLE: bytes_of_latin_1})
+    kept(tmp_path).write_bytes(b"\xff:\xfe")
+    with pytest.raises(ConfigError, match=f"{REFERENCE}: .* cannot be read"):
+        resolve(REFERENCE, tmp_path, {})
 
 
 def test_env_in_a_reference_is_the_one_that_runs(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from collector.exchanges.exclusive import SessionState
@@ -13,6 +15,7 @@ from collector.streams.heartbeat import (
     StreamFacts,
     heartbeat,
     market_status,
+    price_stream,
 )
 from collector.streams.last_prices import TickTotals
 from collector.streams.states import (
@@ -46,6 +49,25 @@ def test_a_stream_is_in_one_of_four_states(
     connection: Connection, silence: float | None, is_open: bool, state: str
 ) -> None:
     assert diagnosis(connection, silence, is_open=is_open) == state
+
+
+@pytest.mark.parametrize(
+    ("session", "connection", "is_open", "state"),
+    [
+        (None, LIVE, True, "STREAM"),
+        ("STREAM", LIVE, True, "STREAM"),
+        ("RECOVERING", LIVE, True, "RECOVERING"),
+        ("DISCONNECTED", LIVE, True, "DISCONNECTED"),
+        ("DISCONNECTED", Connection.CONNECTING, False, "DISCONNECTED"),
+        ("IDLE", LIVE, False, "IDLE"),
+        ("STREAM", Connection.BROKEN, True, "DISCONNECTED"),
+    ],
+)
+def test_a_state_is_that_of_the_ticks_and_of_the_session_for_history(
+    session: str | None, connection: Connection, is_open: bool, state: str
+) -> None:
+    known = None if session is None else SessionState(session)
+    assert diagnosis(connection, 0.5, is_open=is_open, session=known) == state
 
 
 def test_a_state_keeps_the_moment_it_began() -> None:
@@ -114,6 +136,11 @@ def test_a_heartbeat_is_whole_and_absent_parts_are_null() -> None:
         "target_reason": "ticks",
         "tick_silence_seconds": 1.5,
     }
+
+
+def test_a_cadence_that_no_job_polls_by_is_not_shown() -> None:
+    known = replace(facts(100.0), is_polled=False)
+    assert price_stream(known)["adaptive_poll"] is None
 
 
 def test_a_heartbeat_shows_the_pauses_of_every_part() -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from collector.backoff import Backoff
+from collector.backoff_controller import BackoffController
 from collector.clock import ManualClock
 from collector.errors import SinkBackpressure
-from collector.exchanges.fxcm.backoff_controller import FxcmBackoffController
 from collector.publication.channels import HEARTBEAT, OHLCV
 from collector.publication.redis_link import RedisLink
 from collector.publication.supervisor import (
@@ -42,7 +42,7 @@ class Stage:
     def __init__(self, **capacities: int) -> None:
         self.clock = ManualClock()
         policy = Backoff(base_seconds=5, jitter=0)
-        self.backoff = FxcmBackoffController("redis", policy, self.clock, lambda: 0.5)
+        self.backoff = BackoffController("redis", policy, self.clock, lambda: 0.5)
         # The manual clock does not move while a task rests: it looks again at once.
         self.link = RedisLink(NoRedis(), self.backoff, lambda _: asyncio.sleep(0.001))
         self.away = False

@@ -9,7 +9,14 @@ import pytest
 
 from collector.backoff import Backoff
 from collector.clock import ManualClock
-from collector.errors import BadRequest, ExchangeUnavailable, RateLimited
+from collector.errors import (
+    BadRequest,
+    CollectorError,
+    ConfigError,
+    ExchangeUnavailable,
+    KeyRefused,
+    RateLimited,
+)
 from collector.exchanges.ticks import PriceTick, SourceCounts
 from collector.streams.states import Connection
 from collector.streams.tick_feed import TickFeed
@@ -119,6 +126,14 @@ async def test_a_spent_budget_is_waited_for() -> None:
     stage = Stage(Scripted(0, refusal=RateLimited("x", 7_000, "window")))
     await stage.run()
     assert stage.pauses == [7.0]
+
+
+@pytest.mark.parametrize("refusal", [KeyRefused("wrong password"), ConfigError("no password")])
+async def test_a_key_that_an_operator_may_replace_is_waited_for(refusal: CollectorError) -> None:
+    stage = Stage(Scripted(0, refusal=refusal))
+    await stage.run()
+    assert len(stage.pauses) == 1
+    assert stage.feed.connection is Connection.CLOSED
 
 
 async def test_what_another_connection_would_not_change_comes_out() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from collector.errors import BadRequest
+from collector.errors import BadRequest, NotServed
+from collector.exchanges.first_bar import Beginning, first_inside
 from collector.jobs.unconfirmed import progress_with_silences
 from collector.market.interval import Interval
 from collector.pipeline.evidence import SOONEST_MS
@@ -19,11 +22,15 @@ from workers.handlers.sparing import note_damage
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from collector.exchanges.first_bar import Beginning
+    from collector.market.answer import Answer
     from collector.market.series import Series
     from workers.handlers.gap_scan import GapScan
     from workers.job_run import JobRun
     from workers.venues import Venue, Venues
+
+
+BARS_BEFORE = 100
+"""Where a beginning was requested, a bar among so many before it shows that the venue serves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,13 @@ class Backfill:
 
 
 async def _beginning(run: JobRun, venue: Venue, series: Series) -> Beginning | None:
-    """Where the history begins; None when the venue has none."""
+    """Where the history begins; None when the venue has none.
+
+    The first bar is searched for only where the requested beginning may lie before it.
+    """
+    since_ms = series.timeframe.floor(run.cursor.since_ms)
+    if since_ms > 0 and await _is_served(run, venue, series, since_ms):
+        return Beginning(since_ms, since_ms)
 
     def search() -> Awaitable[Beginning | None]:
         return venue.exchange.first_bar(series.symbol, series.timeframe)
@@ -79,6 +92,25 @@ async def _beginning(run: JobRun, venue: Venue, series: Series) -> Beginning | N
     found = await run.tried(search)
     # Some venues answer empty when they are busy: an empty history is requested twice.
     return await run.tried(search) if found is None else found
+
+
+async def _is_served(run: JobRun, venue: Venue, series: Series, since_ms: int) -> bool:
+    """Whether a bar opens at `since_ms` or shortly before, in the lake or else at the venue."""
+    frame = series.timeframe
+    from_ms = max(0, frame.shift(since_ms, -BARS_BEFORE))
+    to_ms = frame.shift(since_ms, 1)
+    stored = partial(venue.store.rows, series, from_ms, to_ms, columns=("is_gap",))
+    if False in (await asyncio.to_thread(stored))["is_gap"].to_pylist():
+        return True
+
+    def ask() -> Awaitable[Answer]:
+        return venue.exchange.fetch_bars(series.symbol, frame, from_ms, BARS_BEFORE + 1)
+
+    try:
+        first_ms = first_inside(await run.tried(ask))
+    except NotServed:
+        return False
+    return first_ms is not None and first_ms <= since_ms
 
 
 def _was_none_before(run: JobRun, venue: Venue) -> bool:

@@ -7,25 +7,32 @@ fence. It only opens connections, and writes nothing into the lake.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from collector.connectors.history_budget import history_budget
 from collector.connectors.registry import ConnectorRegistry
-from collector.errors import DatabaseUnavailable, JobStopped, NotFound, RateLimited
-from collector.exchanges.ticks import TickRequest, pauses_of, ticks_of
-from collector.jobs.live_series import collected_series, fetch_at_once
+from collector.errors import (
+    DatabaseUnavailable,
+    JobStopped,
+    MarketsUnavailable,
+    NotFound,
+    RateLimited,
+)
+from collector.exchanges.ticks import SessionExchange, SourceCounts, TickRequest, ticks_of
+from collector.jobs.live_series import collected_series, fetch_at_once, is_polled
 from collector.jobs.params import PriceStreamParams
 from collector.jobs.queue import JobQueue
 from collector.market.calendar.lookup import calendar_of
-from collector.streams.heartbeat import HeartbeatContext, heartbeat, market_status
+from collector.streams.heartbeat import HeartbeatContext, StreamFacts, heartbeat, market_status
 from collector.streams.live_board import LiveBoard
 from collector.streams.tick_health import PollBounds
 from collector.streams.ticking import Ticking
 from workers.handlers.registry import Later, Outcome
 
 if TYPE_CHECKING:
+    from collector.exchanges.ticks import StreamEvent, TickSource
     from collector.mongo.client import Database
     from collector.streams.publisher import Publisher
     from workers.job_run import JobRun
@@ -35,7 +42,6 @@ SNAP_SECONDS = 3.0
 FIRST_SNAP_SECONDS = 1.0
 """The first snapshot is not waited for as long as the others."""
 HEARTBEAT_SECONDS = 1.0
-STATUS_SECONDS = 5.0
 SERIES_SECONDS = 10.0
 """How often the list of collected series is read again."""
 PROGRESS_SECONDS = 60.0
@@ -66,7 +72,7 @@ class PriceStream:
     bounds: Mapping[str, PollBounds] = field(default_factory=dict)
 
     async def __call__(self, run: JobRun) -> Outcome:
-        venue = await run.tried(lambda: self.venues.with_markets(run.job.exchange_id))
+        venue = await run.tried(lambda: self.venues.get(run.job.exchange_id))
         stream = _Stream(self, run, venue, PriceStreamParams.of(run.job.params))
         await stream.publish_until_stopped()
         raise AssertionError("unreachable")
@@ -96,7 +102,7 @@ class _Stream:
         self._ticking = Ticking(
             self._id,
             run.fence,
-            lambda: ticks_of(venue.exchange, self._wanted),
+            lambda: _Connection(self),
             self._calendar,
             self._clock,
             interval_seconds=self._interval,
@@ -104,8 +110,7 @@ class _Stream:
             now=self._now(),
         )
         self._feeding: asyncio.Task[None] | None = None
-        self._collected: tuple[tuple[str, str], ...] = ()
-        self._listed: tuple[tuple[str, str], ...] = ()
+        self._is_polled = False
         self._budget: Mapping[str, Any] | None = None
 
     async def publish_until_stopped(self) -> None:
@@ -128,7 +133,6 @@ class _Stream:
             _Every(SERIES_SECONDS, self._read_series, now),
             _Every(HEARTBEAT_SECONDS, self._heartbeat, now),
             _Every(self._interval, self._snapshot, now + min(self._interval, FIRST_SNAP_SECONDS)),
-            _Every(STATUS_SECONDS, self._status, now),
             _Every(PROGRESS_SECONDS, self._progress, now + FIRST_PROGRESS_SECONDS),
         )
         while True:
@@ -160,7 +164,8 @@ class _Stream:
         try:
             job = await JobQueue(self._handler.database).get(self._run.job.id)
             self._params = PriceStreamParams.of(job.params)
-            series = await self._listed_series()
+            series = await collected_series(self._handler.database, self._id)
+            self._is_polled = await is_polled(self._handler.database, self._id)
         except DatabaseUnavailable:
             return
         symbols = tuple(self._params.symbols) or tuple(dict.fromkeys(s for s, _ in series))
@@ -168,21 +173,27 @@ class _Stream:
         if not wanted.symbols or (self._feeding is not None and wanted == self._wanted):
             return
         self._wanted = wanted
+        await self._ticking.follow(symbols)
         if self._feeding is None:
             reading = self._ticking.feed.run(self._ticking.take)
             self._feeding = asyncio.create_task(reading, name=f"feed:{self._id}")
-        else:
-            await self._ticking.follow(symbols)
         await LiveBoard(self._handler.database).keep_only(self._id, self._run.fence, symbols)
 
-    async def _listed_series(self) -> tuple[tuple[str, str], ...]:
-        """The collected ones; a market that is gone must not end the stream of the others."""
-        series = await collected_series(self._handler.database, self._id)
-        if series != self._collected:
+    async def open_source(self) -> TickSource:
+        """The ticks of the wanted symbols; for the feed, which connects again after a failure.
+
+        A collected market that is gone must not end the stream of the others.
+        """
+        self._venue = await self._handler.venues.with_markets(self._id)
+        wanted = self._wanted
+        if not self._params.symbols:
             listed = set(await self._handler.venues.book.symbols(self._id))
-            self._listed = tuple(each for each in series if each[0] in listed)
-            self._collected = series
-        return self._listed
+            symbols = tuple(symbol for symbol in wanted.symbols if symbol in listed)
+            if not symbols:
+                raise MarketsUnavailable(f"{self._id}: none of the collected markets is listed")
+            wanted = TickRequest(symbols, tuple(each for each in wanted.bars if each[0] in listed))
+            self._ticking.expect(symbols)
+        return ticks_of(self._venue.exchange, wanted)
 
     async def _heartbeat(self) -> None:
         await self._run.look()
@@ -191,13 +202,23 @@ class _Stream:
         await self._beat()
 
     async def _beat(self, *, stopped: bool = False) -> None:
-        facts = self._ticking.facts(self._now(), stopped=stopped)
-        context = self._handler.context(self._id).beside(
-            self._budget, pauses_of(self._venue.exchange)
-        )
-        message = heartbeat(facts, context)
+        exchange = self._venue.exchange
+        pauses = exchange.pauses() if isinstance(exchange, SessionExchange) else {}
+        facts = self._facts(stopped=stopped)
+        beat = heartbeat(facts, self._handler.context(self._id).beside(self._budget, pauses))
+        status = market_status(facts, self._calendar)
         for publisher in self._handler.publishers:
-            await publisher.publish_heartbeat(message)
+            await publisher.publish_heartbeat(beat)
+            await publisher.publish_market_status(status)
+
+    def _facts(self, *, stopped: bool = False) -> StreamFacts:
+        exchange = self._venue.exchange
+        return self._ticking.facts(
+            self._now(),
+            session=exchange.session_state() if isinstance(exchange, SessionExchange) else None,
+            is_polled=self._is_polled,
+            stopped=stopped,
+        )
 
     async def _snapshot(self) -> None:
         now = self._now()
@@ -209,14 +230,9 @@ class _Stream:
             for publisher in self._handler.publishers:
                 await publisher.publish_prices(snapshot)
 
-    async def _status(self) -> None:
-        message = market_status(self._ticking.facts(self._now()), self._calendar)
-        for publisher in self._handler.publishers:
-            await publisher.publish_market_status(message)
-
     async def _progress(self) -> None:
         """Notes on the job that the stream works, which forgets faults of earlier runs."""
-        facts = self._ticking.facts(self._now())
+        facts = self._facts()
         progress = {
             "ticks": facts.totals.received,
             "symbols": facts.symbols_total,
@@ -255,6 +271,33 @@ class _Stream:
     def _now(self) -> float:
         """Epoch seconds on the database's clock, which all workers share."""
         return self._venue.server_clock.now_ms() / 1000
+
+
+class _Connection:
+    """A `TickSource` that first makes sure that markets are known, which may need a login.
+
+    That takes as long as it takes, in the feed's task, while the heartbeat goes on.
+    """
+
+    def __init__(self, stream: _Stream) -> None:
+        self._stream = stream
+        self._source: TickSource | None = None
+
+    @property
+    def counts(self) -> SourceCounts:
+        return SourceCounts() if self._source is None else self._source.counts
+
+    async def connect(self) -> None:
+        self._source = await self._stream.open_source()
+        await self._source.connect()
+
+    def __aiter__(self) -> AsyncIterator[StreamEvent]:
+        assert self._source is not None
+        return aiter(self._source)
+
+    async def close(self) -> None:
+        if self._source is not None:
+            await self._source.close()
 
 
 class _Every:

@@ -21,6 +21,7 @@ class CcxtProvider:
     """ccxt's own classes; an exchange without a record gets ccxt's own figures."""
 
     exclusive_session = False
+    polls_bars = False
 
     def ids(self) -> frozenset[str]:
         return ccxt_ids()

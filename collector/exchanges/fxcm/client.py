@@ -7,8 +7,8 @@ starts a fresh one. Nothing is tried again here: when to log in again is the cal
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
 from collector.errors import BadRequest, CollectorError
 from collector.exchanges.fxcm.bars import TIMEFRAMES, BidAskBars
@@ -27,24 +27,19 @@ if TYPE_CHECKING:
     from collector.exchanges.fxcm.process import Lease
 
 _LOST = frozenset({"SESSION_LOST", "DISCONNECTED"})
+_AWAY = "RECONNECTING"
 _SIDECAR_TICKS = 20_000
 _QUEUE_TICKS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class FxcmLogin:
-    """What a login needs. They travel in the request alone, and no repr shows the secrets."""
+    """What a login needs. It travels in the request alone, and no repr shows the password."""
 
     user: str
     password: str = field(repr=False)
     url: str
     connection: str = "Demo"
-    session_id: str | None = None
-    pin: str | None = field(default=None, repr=False)
-
-    def fields(self) -> dict[str, str | None]:
-        names = ("user", "password", "url", "connection", "session_id", "pin")
-        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +86,7 @@ class FxcmClient:
         self._entering = asyncio.Lock()
         self._sidecar: Sidecar | None = None
         self._status: str | None = None
-        self._subscribed: list[str] | None = None
-        self._is_subscribed = False
+        self._changes = 0
         self.ticks = TickQueue(queue_ticks)
         """Iterate over it for ticks; it goes on over logins and ends with `close`."""
 
@@ -108,6 +102,14 @@ class FxcmClient:
         return self._status
 
     @property
+    def connection(self) -> int | None:
+        """Which connection to the server there is; None while there is none.
+
+        The SDK reconnects by itself. What was subscribed to before is silent from then on.
+        """
+        return self._changes if self.is_logged_in and self._status != _AWAY else None
+
+    @property
     def is_logged_in(self) -> bool:
         """Whether there is a session that is not being ended."""
         sidecar = self._sidecar
@@ -120,17 +122,15 @@ class FxcmClient:
         return None if self._sidecar is None else self._sidecar.pid
 
     async def login(self, credentials: FxcmLogin) -> None:
-        """A session in a fresh process. The subscription of an earlier one is taken up again."""
+        """A session in a fresh process. Nothing is subscribed to yet."""
         async with self._entering:
             await self._end()
             sidecar = await self._start()
             try:
                 await self._hello(sidecar)
-                await sidecar.ask("login", **credentials.fields())
+                await sidecar.ask("login", **asdict(credentials))
                 if self._status in _LOST:
                     raise SessionLost(f"fxcm: {self._status} in the moment of the login")
-                if self._is_subscribed:
-                    await sidecar.ask("subscribe", instruments=self._subscribed)
             except BaseException:
                 await sidecar.close()
                 raise
@@ -144,23 +144,14 @@ class FxcmClient:
         await self.logout()
         self.ticks.close()
 
-    async def subscribe(self, instruments: Iterable[str] | None = None) -> tuple[Offer, ...]:
-        """Ticks of these instruments from now on, of all when None. Returns every offer."""
+    async def offers(self) -> tuple[Offer, ...]:
+        """Every instrument and its last price."""
+        return tuple(map(Offer._make, await self._open().ask("offers")))
+
+    async def subscribe(self, instruments: Iterable[str] | None = None) -> None:
+        """Ticks of these instruments from now on, of all when None, and of no others."""
         wanted = None if instruments is None else sorted(set(instruments))
-        offers = await self._open().ask("subscribe", instruments=wanted)
-        self._subscribed, self._is_subscribed = wanted, True
-        return tuple(map(Offer._make, offers))
-
-    @property
-    def subscribed(self) -> tuple[str, ...] | None:
-        """Whose ticks come; None: those of all instruments."""
-        if not self._is_subscribed:
-            return ()
-        return None if self._subscribed is None else tuple(self._subscribed)
-
-    async def set_subscription(self, instrument: str, status: str) -> None:
-        """Whether the server sends an instrument's prices: T tradable, V view only, D not."""
-        await self._open().ask("set_subscription", instrument=instrument, status=status)
+        await self._open().ask("subscribe", instruments=wanted)
 
     async def history(
         self, instrument: str, timeframe: str, from_ms: int, to_ms: int
@@ -197,11 +188,11 @@ class FxcmClient:
         )
         return self._sidecar
 
-    async def _hello(self, sidecar: Sidecar) -> dict[str, Any]:
-        hello: dict[str, Any] = await sidecar.ask("hello", tick_limit=self._sidecar_ticks)
-        if hello["protocol"] != PROTOCOL:
-            raise BadLine(f"fxcm: the sidecar speaks protocol {hello['protocol']}, not {PROTOCOL}")
-        return hello
+    async def _hello(self, sidecar: Sidecar) -> None:
+        hello = await sidecar.ask("hello", tick_limit=self._sidecar_ticks)
+        protocol = hello.get("protocol") if isinstance(hello, dict) else None
+        if protocol != PROTOCOL:
+            raise BadLine(f"fxcm: the sidecar speaks protocol {protocol}, not {PROTOCOL}")
 
     async def _end(self) -> None:
         if self._sidecar is not None:
@@ -213,6 +204,7 @@ class FxcmClient:
             self._notify(event)
             if isinstance(event, SessionStatus):
                 self._status = event.status
+                self._changes += 1
                 if event.status in _LOST and not (sidecar.closing or sidecar.waits_for("login")):
                     sidecar.kill(SessionLost(f"fxcm: the session has ended: {event.status}"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from collector.backoff_controller import backoff_diag
 from collector.durations import DAY_MS
 from collector.errors import (
     BadRequest,
@@ -13,7 +14,6 @@ from collector.errors import (
     MarketsUnavailable,
 )
 from collector.exchanges.first_bar import FirstBar, NotConfirmed, first_inside
-from collector.exchanges.fxcm.backoff_controller import backoff_diag
 from collector.exchanges.fxcm.failures import EXCHANGE_ID, FxcmNoData, FxcmNotReady
 from collector.exchanges.fxcm.history_page import SDK_NAMES, HistoryWindow
 from collector.exchanges.fxcm.open_session import FAILURES
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from collector.clock import Clock
+    from collector.exchanges.exclusive import SessionState
     from collector.exchanges.first_bar import Beginning
     from collector.exchanges.fxcm.bars import BidAskBars
     from collector.exchanges.fxcm.history_turns import HistoryTurns
@@ -137,6 +138,9 @@ class FxcmExchange:
             self._require(symbol)
         return FxcmTicks(self._session, wanted)
 
+    def session_state(self) -> SessionState:
+        return self._session.state
+
     def pauses(self) -> Mapping[str, Any]:
         """What follows failures of logins and of history."""
         return backoff_diag([self._session.backoff])
@@ -158,8 +162,7 @@ class FxcmExchange:
         self._session.refuse_while_paused()
         client = await self._session.client()
         try:
-            # The table comes with a subscription: the one that there is, if any.
-            return await client.subscribe(client.subscribed)
+            return await client.offers()
         except FAILURES as error:
             self._session.failed(error)
             raise

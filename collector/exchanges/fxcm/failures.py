@@ -85,6 +85,24 @@ HOW_TO_INSTALL = (
 )
 
 
+class SdkFailure(Exception):
+    """The cause of an error that the sidecar answered: its kind, in the sidecar's words."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
 def failure(kind: str, message: str) -> CollectorError:
     """The error for what the sidecar answered. A kind that is not known may pass by itself."""
-    return _BY_KIND.get(kind, ExchangeUnavailable)(f"{EXCHANGE_ID}: {message}")
+    error = _BY_KIND.get(kind, ExchangeUnavailable)(f"{EXCHANGE_ID}: {message}")
+    error.__cause__ = SdkFailure(kind)
+    return error
+
+
+def kind_of(error: CollectorError) -> str:
+    """The SDK's kind of failure where it is known, else the name of our own."""
+    cause = error.__cause__
+    if isinstance(cause, SdkFailure) and cause.kind != "unknown":
+        return cause.kind
+    return type(error).__name__

@@ -1,8 +1,9 @@
 """FXCM's session, opened when it is needed and reported as it changes.
 
 A session is opened only while the right to it holds. After a failure there is no new login before a
-pause is over, however many jobs want one: each login costs the server, and a refused one may lock
-the account. Nothing sleeps here; a caller that comes too early gets the failure again.
+pause is over, however many jobs want one: each login costs the server. A refused user and password
+are not tried a second time, which might lock the account. Nothing sleeps here; a caller that comes
+too early gets the failure again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import random
 from typing import TYPE_CHECKING
 
 from collector import logs
+from collector.backoff_controller import BackoffController, backoff_diag
 from collector.errors import (
     CollectorError,
     ExchangeRefused,
@@ -19,8 +21,8 @@ from collector.errors import (
     KeyRefused,
     SessionNotHeld,
 )
-from collector.exchanges.fxcm.backoff_controller import FxcmBackoffController, backoff_diag
 from collector.exchanges.fxcm.client import FxcmClient, SidecarEnded
+from collector.exchanges.fxcm.failures import kind_of
 from collector.exchanges.fxcm.interpreter import find_interpreter
 from collector.exchanges.fxcm.session_health import SessionHealth
 from collector.exchanges.fxcm.wire import SessionStatus, SidecarError
@@ -28,7 +30,7 @@ from collector.exchanges.fxcm.wire import SessionStatus, SidecarError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from collector.exchanges.exclusive import SessionRight
+    from collector.exchanges.exclusive import SessionRight, SessionState
     from collector.exchanges.fxcm.backoff_settings import BackoffSettings
     from collector.exchanges.fxcm.client import FxcmLogin
     from collector.exchanges.fxcm.process import Timeouts
@@ -62,10 +64,12 @@ class OpenSession:
         self._account = account
         self._calendar = calendar
         self._timeouts = timeouts
-        self.backoff = FxcmBackoffController(
+        self.backoff = BackoffController(
             "fxcm_history", backoff.fxcm_history, access.clock, random.random
         )
         self._failure: CollectorError | None = None
+        self._tried: FxcmLogin | None = None
+        self._login_failed = False
         self._client: FxcmClient | None = None
         self._entering = asyncio.Lock()
         self._health = SessionHealth()
@@ -77,6 +81,10 @@ class OpenSession:
     def is_market_open(self) -> bool:
         return self._calendar.is_open(self._access.clock.wall_ms())
 
+    @property
+    def state(self) -> SessionState:
+        return self._health.state(is_open=self.is_market_open)
+
     async def client(self) -> FxcmClient:
         """Logged in. Raises SessionNotHeld, or why the login failed."""
         async with self._entering:
@@ -85,25 +93,33 @@ class OpenSession:
             client = await self._made()
             if not client.is_logged_in:
                 self.refuse_while_paused()
+                self._tried = self._account()
                 try:
-                    await client.login(self._account())
+                    await client.login(self._tried)
                 except FAILURES as error:
+                    self._login_failed = True
                     self.failed(error)
                     raise
+                if self._login_failed:
+                    # Failed calls are made good by a call alone: each login costs the server.
+                    self._succeeded()
                 self._change(self._health.logged_in())
             return client
 
     def data_arrived(self) -> None:
+        self._succeeded()
+        self._change(self._health.data_arrived())
+
+    def _succeeded(self) -> None:
         if self.backoff.state.active:
             self.backoff.success()
             self._diagnose()
-        self._failure = None
-        self._change(self._health.data_arrived())
+        self._failure, self._login_failed = None, False
 
     def failed(self, error: CollectorError) -> None:
         """A login or a request failed: a pause begins."""
         self._failure = error
-        self.backoff.fail(error)
+        self.backoff.fail(kind_of(error))
         self._diagnose()
         self._change(self._health.failed(str(error)))
 
@@ -111,11 +127,16 @@ class OpenSession:
         self._right.diagnose({"backoff": backoff_diag([self.backoff])})
 
     def refuse_while_paused(self) -> None:
-        """Raises the last failure again as long as its pause lasts."""
+        """Raises the last failure again as long as its pause lasts.
+
+        A refused password is not tried again however long it takes, and another one at once.
+        """
+        if isinstance(self._failure, KeyRefused):
+            if self._account() == self._tried:
+                raise KeyRefused(str(self._failure))
+            return
         if self._failure is None or not self.backoff.paused:
             return
-        if isinstance(self._failure, KeyRefused):
-            raise KeyRefused(str(self._failure))
         wait_ms = round(self.backoff.remaining_seconds * 1000)
         raise ExchangeUnavailable(str(self._failure), retry_after_ms=wait_ms)
 

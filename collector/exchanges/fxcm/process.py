@@ -50,8 +50,8 @@ class Timeouts:
     hello: float = 60.0
     # The SDK gives up after 30 s, waits 30 s more for its tables, and then logs out: 15 s.
     login: float = 90.0
+    offers: float = 45.0
     subscribe: float = 45.0
-    set_subscription: float = 45.0
     history: float = 120.0
     ping: float = 30.0
 
@@ -80,6 +80,7 @@ class Sidecar:
         self._cause: CollectorError | None = None
         self._closing = False
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._secret = ""
         self.end_cause: CollectorError | None = None
         """Why it has ended; None while it lives."""
         self._life = asyncio.create_task(self._live(), name=f"fxcm sidecar {process.pid}")
@@ -142,6 +143,7 @@ class Sidecar:
         A caller that is cancelled while waiting leaves the request behind. It keeps its turn and
         its time-out, because the SDK is busy with it all the same.
         """
+        self._secret = fields.get("password") or self._secret
         turn = asyncio.create_task(self._in_turn(op, fields))
         self._turns.add(turn)
         turn.add_done_callback(self._turn_is_over)
@@ -273,9 +275,14 @@ class Sidecar:
         lines = Lines(_STDERR_LINE_LIMIT)
         while chunk := await self._process.stderr.read(_CHUNK):
             for line in lines.feed(chunk):
-                self._stderr.append(
-                    "(a long line)" if line is None else line.decode(errors="replace")
-                )
+                self._stderr.append("(a long line)" if line is None else self._cleaned(line))
+
+    def _cleaned(self, line: bytes) -> str:
+        """The text without the password, and without characters that a terminal would obey."""
+        text = line.decode(errors="replace")
+        if self._secret:
+            text = text.replace(self._secret, "***")
+        return "".join(letter if letter.isprintable() else " " for letter in text)
 
     async def _beat(self) -> None:
         """Renews the sidecar's lease, and kills a sidecar that does not answer."""

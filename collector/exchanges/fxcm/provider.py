@@ -20,6 +20,7 @@ class FxcmProvider:
     """The exchange `fxcm`."""
 
     exclusive_session = True
+    polls_bars = True
 
     def __init__(self, timeouts: Timeouts | None = None) -> None:
         self._timeouts = timeouts

@@ -149,9 +149,14 @@ def _targets(
 
 def _target(key: str, text: Any) -> HistoryTarget:
     symbol, _, tf = text.strip().rpartition(":") if isinstance(text, str) else ("", "", "")
-    if not symbol or not tf:
+    target = HistoryTarget.of(symbol, tf)
+    try:
+        Timeframe.parse(target.tf)
+    except ValueError:
+        symbol = ""
+    if not symbol:
         raise ConfigError(f"stream.{key}: {text!r} is not a text such as XAU/USD:m1")
-    return HistoryTarget.of(symbol, tf)
+    return target
 
 
 def _finite(key: str, value: Any) -> float:

@@ -25,7 +25,7 @@ def workers(picture: FleetPicture) -> Sheet:
             held[owner] += 1
             exchanges.setdefault(owner, set()).add(str(job.get("exchange_id")))
     rows = []
-    for worker in sorted(picture.workers, key=lambda each: str(each.get("id"))):
+    for worker in sorted(picture.workers or (), key=lambda each: str(each.get("id"))):
         name = str(worker.get("id"))
         jobs, most = held[name], int(worker.get("concurrency") or 0)
         unseen = picture.at_ms - _ms(worker.get("seen_at"), picture.at_ms)

@@ -96,17 +96,11 @@ class Connection:
         else:
             self.welcome()
 
-    def _on_trading_session(self, message: dict[str, Any]) -> None:
-        self.welcome()
-
     def _on_logout(self, message: dict[str, Any]) -> None:
         if not self._server.plan.ignore_logout:
             self.say("bye")
             self._server.forget(self)
             self._writer.close()
-
-    def _on_command(self, message: dict[str, Any]) -> None:
-        self.answer(message, status=message["fields"]["SUBSCRIPTION_STATUS"])
 
     def _on_history(self, message: dict[str, Any]) -> None:
         if self._server.plan.hold_history:

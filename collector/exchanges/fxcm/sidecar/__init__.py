@@ -9,7 +9,7 @@ never imports the SDK. The two talk in JSON lines over the sidecar's standard in
                         {"seq": 12, "dropped": 0, "events_dropped": 0, "ticks": [...],
                          "events": [["session", "CONNECTED", 1700000000000], ...]}
 
-Operations: hello, login, subscribe, set_subscription, history, ping, logout, exit.
+Operations: hello, login, offers, subscribe, history, ping, logout, exit.
 Events: session, tick (in `ticks`), table_status, error.
 
 Threads, and what each may do:

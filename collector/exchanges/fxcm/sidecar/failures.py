@@ -67,10 +67,9 @@ def kind_of(error: BaseException) -> str:
     return "unknown"
 
 
-def described(error: BaseException, secrets: tuple[str, ...] = ()) -> dict[str, str]:
+def described(error: BaseException, secret: str = "") -> dict[str, str]:
     """The error as it goes over the wire. What is secret is cut out of its text."""
     message = str(error)
-    for secret in secrets:
-        if secret:
-            message = message.replace(secret, "***")
+    if secret:
+        message = message.replace(secret, "***")
     return {"kind": kind_of(error), "type": type(error).__name__, "message": message}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 import signal
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
+    # The SDK's memory holds the password: a crash must not write it to a disk.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     read_fd, write_fd = take_pipes()
     # Its parent ends it, by the pipe: a signal to the whole group must not cut off a logout.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -54,8 +57,8 @@ def serve(request: Request, sdk: Sdk, outbox: Outbox) -> None:
     try:
         outbox.answer(request.id, _done(request, sdk, outbox))
     except Exception as error:  # noqa: BLE001 - whatever it is, the parent decides
-        secrets = tuple(str(request.fields.get(name) or "") for name in ("password", "pin"))
-        outbox.refuse(request.id, described(error, secrets))
+        secret = str(request.fields.get("password") or "")
+        outbox.refuse(request.id, described(error, secret))
 
 
 def _done(request: Request, sdk: Sdk, outbox: Outbox) -> Any:
@@ -66,10 +69,10 @@ def _done(request: Request, sdk: Sdk, outbox: Outbox) -> Any:
         return {"protocol": PROTOCOL, "python": platform.python_version(), "sdk": version}
     if request.op == "login":
         return sdk.login(request)
+    if request.op == "offers":
+        return sdk.offers()
     if request.op == "subscribe":
         return sdk.subscribe(request)
-    if request.op == "set_subscription":
-        return sdk.set_subscription(request)
     if request.op == "history":
         return sdk.history(request)
     if request.op == "logout":

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .outbox import Outbox
     from .request import Request
 
-_STATUSES = {"T": "TRADABLE", "V": "VIEW_ONLY", "D": "DISABLE"}
 _OFFER_FIELDS = (
     "offer_id",
     "instrument",
@@ -43,7 +42,6 @@ class Sdk:
         self._outbox = outbox
         self._module: Any = None
         self._connect: Any = None
-        self._offers: Any = None
         self._listener: Any = None
         self._wanted: frozenset[str] | None = None
 
@@ -68,8 +66,8 @@ class Sdk:
                 request.text("password"),
                 request.text("url"),
                 request.text("connection"),
-                request.fields.get("session_id"),
-                request.fields.get("pin"),
+                "",  # Which of several trading sessions, and its PIN: none is chosen.
+                "",
                 self._guarded(self._on_session),
                 True,
                 self._guarded(self._on_tables),
@@ -80,7 +78,7 @@ class Sdk:
 
     def logout(self) -> None:
         connect, self._connect = self._connect, None
-        self._offers = self._listener = None
+        self._listener = None
         if connect is None:
             return
         try:
@@ -88,40 +86,34 @@ class Sdk:
         except Exception as error:  # noqa: BLE001 - the session is over either way
             self._outbox.event("error", "unknown", f"logout: {error}")
 
-    def subscribe(self, request: Request) -> list[list[Any]]:
-        """Every offer as it is now; from here on each change of the subscribed ones is a tick."""
+    def offers(self) -> list[list[Any]]:
+        """Every offer as it is now."""
+        return [[getattr(row, field) for field in _OFFER_FIELDS] for row in self._table()]
+
+    def subscribe(self, request: Request) -> None:
+        """From here on each change of these instruments, or of all, is a tick.
+
+        An earlier listener is closed: after a reconnection of the SDK it hears nothing any more.
+        """
         instruments = request.texts("instruments")
         table = self._table()
+        self._unsubscribe()
         self._wanted = None if instruments is None else frozenset(instruments)
-        if self._listener is None:
-            self._listener = self._loaded().Common.subscribe_table_updates(
-                table,
-                on_add_callback=self._guarded(self._on_offer),
-                on_change_callback=self._guarded(self._on_offer),
-                on_status_change_callback=self._guarded(self._on_table),
-            )
-        return [[getattr(row, field) for field in _OFFER_FIELDS] for row in table]
-
-    def set_subscription(self, request: Request) -> None:
-        """Whether the server sends prices of an instrument: T tradable, V view only, D not."""
-        instrument, status = request.text("instrument"), request.text("status")
-        if status not in _STATUSES:
-            raise RefusedRequest("bad_request", f"no such subscription status: {status}")
-        ids = [row.offer_id for row in self._table() if row.instrument == instrument]
-        if not ids:
-            raise RefusedRequest("bad_request", f"no such instrument: {instrument}")
-        core = self._loaded().fxcorepy
-        names = core.O2GRequestParamsEnum
-        order = self._session().create_request(
-            {
-                names.COMMAND: core.Constants.Commands.SET_SUBSCRIPTION_STATUS,
-                names.OFFER_ID: ids[0],
-                names.SUBSCRIPTION_STATUS: getattr(
-                    core.Constants.SubscriptionStatuses, _STATUSES[status]
-                ),
-            }
+        self._listener = self._loaded().Common.subscribe_table_updates(
+            table,
+            on_add_callback=self._guarded(self._on_offer),
+            on_change_callback=self._guarded(self._on_offer),
+            on_status_change_callback=self._guarded(self._on_table),
         )
-        self._session().send_request(order)
+
+    def _unsubscribe(self) -> None:
+        listener, self._listener = self._listener, None
+        if listener is None:
+            return
+        try:
+            listener.unsubscribe()
+        except Exception as error:  # noqa: BLE001 - it may be gone with the connection before
+            self._outbox.event("error", "unknown", f"unsubscribe: {error}")
 
     def history(self, request: Request) -> dict[str, list[Any]]:
         return history.columns(self._session(), self._loaded().fxcorepy, request)
@@ -137,9 +129,7 @@ class Sdk:
         return self._connect
 
     def _table(self) -> Any:
-        if self._offers is None:
-            self._offers = self._session().get_table(self._loaded().ForexConnect.OFFERS)
-        return self._offers
+        return self._session().get_table(self._loaded().ForexConnect.OFFERS)
 
     def _on_session(self, _session: Any, status: Any) -> None:
         self._outbox.event("session", str(status))

@@ -10,7 +10,7 @@ from .boost import made_in_cpp, wrong_arguments
 from .enums import O2GSessionStatus, O2GTableManagerMode, O2GTableManagerStatus
 from .line import Line
 from .listeners import AO2GResponseListener, AO2GSessionStatus, AO2GTableManagerListener, call
-from .orders import O2GRequestFactory, O2GResponse, O2GResponseReaderFactory
+from .orders import O2GRequestFactory, O2GResponseReaderFactory
 from .tables import O2GTableManager
 
 _REFUSED = (
@@ -87,16 +87,10 @@ class O2GSession:
         threading.Thread(target=self._connect, args=arguments, daemon=True).start()
         return True
 
-    def set_trading_session(self, session_id, pin):
-        self.line.tell(op="trading_session", session_id=session_id, pin=pin)
-
     def logout(self):
         self._leaving = True
         self._set_status(O2GSessionStatus.DISCONNECTING)
         self.line.tell(op="logout")
-
-    def send_request(self, request):
-        threading.Thread(target=self._carry_out, args=(request,), daemon=True).start()
 
     def _connect(self, user, password, url, connection):
         try:
@@ -119,18 +113,6 @@ class O2GSession:
         if self._status_listener is not None:
             call(self._status_listener.on_session_status_changed, status)
 
-    def _carry_out(self, request):
-        answer = self.line.ask(op="command", fields=request.fields)
-        listener = self._response_listener
-        if listener is None or answer is None:
-            return
-        if answer.get("error"):
-            call(listener.on_request_failed, request.request_id, answer["error"])
-            return
-        self.table_manager.offers.subscribe(request.fields["OFFER_ID"], answer["status"])
-        response = O2GResponse(request.request_id)
-        call(listener.on_request_completed, request.request_id, response)
-
     def _heard(self, message):
         if message is None:
             if not self._leaving and self.session_status != O2GSessionStatus.DISCONNECTED:
@@ -144,6 +126,8 @@ class O2GSession:
 
     def _on_status(self, message):
         status = O2GSessionStatus.names[message["status"]]
+        if status == O2GSessionStatus.RECONNECTING:
+            self.table_manager.offers.disconnect()
         if status == O2GSessionStatus.CONNECTED and self.table_manager is None:
             self.ready_after = message["ready_after"]
             self.request_factory = O2GRequestFactory()
@@ -156,6 +140,9 @@ class O2GSession:
         self.table_manager.status = status
         if self._tables_listener is not None:
             call(self._tables_listener.on_status_changed, status, self.table_manager)
+
+    def _on_deafen(self, message):
+        self.table_manager.offers.disconnect()
 
     def _on_bye(self, message):
         self._set_status(O2GSessionStatus.DISCONNECTED)

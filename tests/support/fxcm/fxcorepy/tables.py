@@ -77,6 +77,7 @@ class O2GTable:
         self._rows = {name: first_row(name) for name in truth.INSTRUMENTS}
         self._listeners = {number: [] for number in O2GTableUpdateType.values}
         self._status_listeners = []
+        self._deaf = []
 
     def __iter__(self):
         return iter(list(self._rows.values()))
@@ -108,16 +109,13 @@ class O2GTable:
         for listener in list(self._status_listeners):
             call(listener.on_status_changed, self.status)
 
-    def subscribe(self, offer_id, status):
-        for name, row in self._rows.items():
-            if row.offer_id == offer_id:
-                self._rows[name] = row.changed(subscription_status=status)
+    def disconnect(self):
+        """The connection is lost: who listens now hears nothing any more."""
+        self._deaf = [each for listeners in self._listeners.values() for each in listeners]
 
     def tick(self, message):
-        """A price from the server. Of an instrument that is not subscribed none is taken."""
+        """A price from the server."""
         row = self._rows[message["instrument"]]
-        if row.subscription_status == "D":
-            return
         fields = {name: message[name] for name in ("bid", "ask", "high", "low", "volume")}
         self._put(row.changed(time=whole_seconds(message["time_ms"]), **fields))
 
@@ -135,4 +133,5 @@ class O2GTable:
     def _put(self, row):
         self._rows[row.instrument] = row
         for listener in list(self._listeners[int(O2GTableUpdateType.UPDATE)]):
-            call(listener.on_changed, row.offer_id, row)
+            if listener not in self._deaf:
+                call(listener.on_changed, row.offer_id, row)

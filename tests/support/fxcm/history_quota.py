@@ -10,10 +10,10 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from collector.exchanges.fxcm.call_log import CallLog
-from collector.exchanges.fxcm.quota_rule import Decision, Reason, Use, is_loaded, load, refusal
 from collector.exchanges.fxcm.quota_settings import HistoryTarget, QuotaSettings
 from collector.exchanges.throttle_log import QUOTAS, ThrottleLog
+from tests.support.fxcm.call_log import CallLog
+from tests.support.fxcm.quota_rule import Decision, Reason, Use, is_loaded, load, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -40,7 +40,7 @@ class BackoffState:
         }
 
 
-class FxcmBackoffController:
+class BackoffController:
     """`spread` gives numbers in [0, 1): the randomness of the jitter."""
 
     def __init__(
@@ -83,7 +83,7 @@ class FxcmBackoffController:
         self._state = BackoffState(self._policy.base_seconds)
 
 
-def backoff_diag(controllers: Iterable[FxcmBackoffController]) -> dict[str, Any]:
+def backoff_diag(controllers: Iterable[BackoffController]) -> dict[str, Any]:
     """`context.diag.backoff` of the heartbeat: each controller by its name."""
     return {each.name: each.state.shown() for each in controllers}
 

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from collector.durations import HOUR_MS, MINUTE_MS
-from collector.exchanges.fxcm.quota_rule import Use
+from tests.support.fxcm.quota_rule import Use
 
 
 @dataclass(frozen=True, slots=True)
