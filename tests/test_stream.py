@@ -6,6 +6,7 @@ import unittest
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
 from prometheus_client import REGISTRY
 
 from collector.backoff_controller import BackoffController, backoff_diag
@@ -14,6 +15,7 @@ from collector.exchanges.fxcm.backoff_settings import BackoffSettings
 from collector.exchanges.fxcm.quota_settings import HistoryTarget, QuotaSettings
 from collector.exchanges.ticks import PriceTick
 from collector.publication import payloads
+from collector.publication.gate import GateVerdict, Mark, Ruling
 from collector.publication.redis_link import RedisLink
 from collector.publication.supervisor import QUEUES, AsyncStreamSupervisor
 from collector.streams.last_prices import LastPrices
@@ -23,7 +25,7 @@ from tests.support.fxcm.history_quota import HistoryQuota
 from tests.support.until import until
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collector.publication.message import Publication
 
 OTHERS = ("GBP/USD", "USD/JPY", "AUD/USD", "USD/CHF", "NZD/USD")
 TYPES = ("fxcm_history", "redis")
@@ -221,12 +223,14 @@ def test_backoff_is_measured_by_its_type() -> None:
     policy = BackoffSettings().redis
     BackoffController("redis", policy, ManualClock(), lambda: 0.5).fail(ConnectionError())
     grown = {key: shown(*key) - value for key, value in before.items()}
-    assert grown == {
-        ("fxcm_backoff_events_total", "fxcm_history"): 2,
-        ("fxcm_backoff_events_total", "redis"): 1,
-        ("fxcm_backoff_sleep_seconds_sum", "fxcm_history"): 15.0,
-        ("fxcm_backoff_sleep_seconds_sum", "redis"): 5.0,
-    }
+    assert grown == pytest.approx(
+        {
+            ("fxcm_backoff_events_total", "fxcm_history"): 2,
+            ("fxcm_backoff_events_total", "redis"): 1,
+            ("fxcm_backoff_sleep_seconds_sum", "fxcm_history"): 15.0,
+            ("fxcm_backoff_sleep_seconds_sum", "redis"): 5.0,
+        }
+    )
 
 
 def test_backoff_caps_at_max() -> None:
@@ -306,12 +310,12 @@ class RedisThatFails:
         self._failures = failures
         self.published = 0
 
-    async def run(self, key: str, arguments: Sequence[str | bytes]) -> Sequence[bytes | int]:
+    async def admit(self, publication: Publication) -> Ruling:
         if self._failures:
             self._failures -= 1
             raise ConnectionError("refused")
         self.published += 1
-        return [b"admitted", 1, b"1", b"2"]
+        return Ruling(GateVerdict.ADMITTED, 1, Mark(1, 2))
 
     async def close(self) -> None:
         return

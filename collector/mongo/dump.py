@@ -27,7 +27,7 @@ OF_THE_MOMENT = frozenset({"workers", "live"})
 BACKED_UP = frozenset(
     {
         *("connectors", "jobs", "job_runs", "markets", "reports", "system", "tickers"),
-        *("history_inbox", "history_networks"),
+        *("history_inbox", "history_networks", "history_transactions"),
     }
 )
 """Every other collection of the product; no other name is written or read."""

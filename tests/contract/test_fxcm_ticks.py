@@ -99,6 +99,7 @@ async def test_a_source_that_is_opened_anew_hears_although_the_one_before_was_de
     first = FxcmTicks(LoggedIn(client), WANTED)
     await first.connect()
     fxcm.server.say("deafen")
+    await fxcm.server.seen("deafened")
     await first.close()
     second = FxcmTicks(LoggedIn(client), WANTED)
     await second.connect()

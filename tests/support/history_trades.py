@@ -144,12 +144,16 @@ class Model:
             self._note({each.pair for each in gone})
             return bool(fresh)
         try:
-            trades = [each.trade(event.ts) for each in event.inputs]
+            made = {
+                key: given.trade(event.ts)
+                for key, given in zip(keys, event.inputs, strict=True)
+                if key in fresh
+            }
         except Refused:
             return bool(fresh)
         made = {
-            key: trade
-            for key, given, trade in zip(keys, event.inputs, trades, strict=True)
+            key: made[key]
+            for key, given in zip(keys, event.inputs, strict=True)
             if key in fresh and given.payout and given.executed
         }
         if self._fits([*self.standing.values(), *made.values()]):

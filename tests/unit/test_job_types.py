@@ -105,6 +105,7 @@ def test_types_are_spelt_out_in_the_table_alone() -> None:
     # A section of the settings and of the heartbeat has the same name.
     sections = {
         ("collector/operations/wished_settings.py", "price_stream"),
+        ("collector/publication/payloads.py", "price_stream"),
         ("collector/streams/heartbeat.py", "price_stream"),
         ("collector/tui/views/prices.py", "price_stream"),
     }

@@ -111,6 +111,9 @@ class Connection:
     def _on_burst_done(self, message: dict[str, Any]) -> None:
         pass
 
+    def _on_deafened(self, message: dict[str, Any]) -> None:
+        pass
+
     def _on_spawned(self, message: dict[str, Any]) -> None:
         pass
 

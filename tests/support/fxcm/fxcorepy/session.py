@@ -143,6 +143,7 @@ class O2GSession:
 
     def _on_deafen(self, message):
         self.table_manager.offers.disconnect()
+        self.line.tell(op="deafened")
 
     def _on_bye(self, message):
         self._set_status(O2GSessionStatus.DISCONNECTED)
