@@ -138,7 +138,7 @@ async def test_whoever_asks_during_the_first_count_is_told_all_the_same(
 async def test_without_workers_whoever_asks_counts(database: Database, queue: JobQueue) -> None:
     assert told(await JobCounting(database).last()) == COUNTED, "nobody ever counted"
     await queue.add(JobSpec("z", "count"))
-    await make_due(database, ago_ms=0)
+    await make_due(database)
     assert ("z", "active", "queued") in told(await JobCounting(database).last())
 
 
