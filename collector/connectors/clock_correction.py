@@ -54,6 +54,14 @@ def correction(exchange_id: str | None = None) -> tuple[Document, list[Document]
             free_at=shortened["session.free_at"],
         ),
         "limiter": _corrected_limiter(),
+        "lateness": _changed(
+            "lateness",
+            chosen_at=_at_most_now("$lateness.chosen_at"),
+            histogram=_changed(
+                "lateness.histogram", since=_at_most_now("$lateness.histogram.since")
+            ),
+            least=_changed("lateness.least", since=_at_most_now("$lateness.least.since")),
+        ),
         "wake": WAKE,
     }
     return chosen, [{"$set": fields}]
@@ -99,7 +107,7 @@ _TERMS: dict[str, Document] = {
 """Fields that hold a date in the future, and how far ahead of now each may be."""
 
 
-def _changed(name: str, **fields: Document) -> Document:
+def _changed(name: str, **fields: Expression) -> Document:
     """The subdocument with these fields changed; what is null or missing stays so."""
     changed = {"$mergeObjects": [f"${name}", fields]}
     return {"$cond": [{"$gt": [f"${name}", None]}, changed, f"${name}"]}
@@ -142,27 +150,26 @@ def _redated(windows: str, date: Callable[[Expression], Expression]) -> Document
         begun = _at_most_now({"$subtract": [latest, {"$mod": [latest, width]}]})
         return {"$cond": [{"$gt": [start, None]}, begun, "$$REMOVE"]}
 
-    ended = {"$add": [NOW_MS, {"$ifNull": ["$$w.period_ms", 0]}]}
+    period_ms = {"$ifNull": ["$$w.period_ms", 0]}
+
+    def end(field: str, term_ms: Expression) -> Document:
+        return {"$min": [{"$max": [field, date(field)]}, {"$add": [NOW_MS, term_ms]}]}
+
     bins = {
         "$map": {
             "input": {"$ifNull": ["$$w.bins", []]},
             "in": {"$mergeObjects": ["$$this", {"t": bin_start("$$this.t")}]},
         }
     }
-    reported_until = "$$w.reported.until"
-    until = {"$min": [{"$max": [reported_until, date(reported_until)]}, ended]}
-    reported = {
-        "$cond": [
-            {"$gt": ["$$w.reported", None]},
-            {"$mergeObjects": ["$$w.reported", {"until": until, "at": 0}]},
-            "$$REMOVE",
-        ]
-    }
+    reported: Document = {"until": end("$$w.reported.until", period_ms), "at": 0}
+    granted_ms = "$$w.margin.granted_ms"
+    margin = {"settles_at": end("$$w.margin.settles_at", {"$add": [period_ms, granted_ms]})}
     dated = {
         "t": bin_start("$$w.t"),
         "start": bin_start("$$w.start"),
         "bins": bins,
-        "reported": reported,
+        "reported": _changed("$w.reported", **reported),
+        "margin": _changed("$w.margin", **margin),
     }
     return {
         "$map": {

@@ -10,6 +10,7 @@ from bson import ObjectId
 
 from collector.clock import SystemClock
 from collector.connectors.connector import Limits
+from collector.connectors.lateness import Margin
 from collector.connectors.limiter import Limiter
 from collector.connectors.registry import ConnectorRegistry
 from collector.connectors.session_lease import SessionLeases
@@ -335,6 +336,36 @@ async def test_after_a_step_back_grants_are_as_old_as_they_were(
         assert await spend(limiter, 1) == 0
         await age_limiter(database, 12_000)
         assert await spend(limiter, 10) == 5
+
+
+async def test_after_a_step_back_margins_are_measured_and_chosen_on(
+    database: Database, registry: ConnectorRegistry
+) -> None:
+    """A choice that seems to be an hour younger than now would put off the next one as long."""
+    await registry.ensure("x", Limits(10, 60_000))
+    async with Limiter(database) as limiter:
+        await spend(limiter, 1)
+        ahead_ms = await database.now_ms() + HOUR_MS
+        counted, least = {"counts": [1]}, {"took_ms": 3.0, "token_ms": 1.0}
+        ahead = {
+            "lateness": {
+                "chosen_at": ahead_ms,
+                "histogram": {"since": ahead_ms, "now": counted, "before": None},
+                "least": {"since": ahead_ms, "now": least, "before": None},
+            },
+            "limiter.windows.0.margin": Margin(20, 40, ahead_ms).to_document(),
+        }
+        await database.connectors.update_one({"exchange_id": "x"}, {"$set": ahead})
+        await age_limiter(database, -HOUR_MS)
+        await correct_dates(database)
+        document = (await registry.get("x")).document
+        now = await database.now_ms()
+    lateness = document["lateness"]
+    assert lateness["chosen_at"] <= now
+    since = lateness["chosen_at"]
+    assert lateness["histogram"] == {"since": since, "now": counted, "before": None}
+    assert lateness["least"] == {"since": since, "now": least, "before": None}
+    assert document["limiter"]["windows"][0]["margin"]["settles_at"] <= now + 60_040
 
 
 async def test_a_ban_and_a_trip_last_as_long_as_they_would_have_without_a_step_ahead(
