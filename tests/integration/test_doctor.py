@@ -148,26 +148,34 @@ async def test_a_server_that_gives_its_memory_away_is_named(
     assert "--networkMessageCompressors" in said
 
 
+MEMORY, CRASH, ELECTION = "CVE-2025-14847", "CVE-2026-9740", "CVE-2026-118383"
+
+
 @pytest.mark.parametrize(
-    ("version", "has_zlib", "names"),
+    ("version", "has_zlib", "members", "names"),
     [
-        ((4, 2, 25, 0), True, {"CVE-2025-14847"}),
-        ((6, 0, 26, 0), True, {"CVE-2025-14847"}),
-        ((6, 0, 26, 0), False, set()),
-        ((6, 0, 27, 0), True, set()),
-        ((7, 0, 27, 0), True, {"CVE-2025-14847", "CVE-2026-9740"}),
-        ((7, 0, 34, 0), True, {"CVE-2026-9740"}),
-        ((8, 0, 24, 0), True, set()),
-        ((8, 1, 9, 0), True, {"CVE-2025-14847", "CVE-2026-9740"}),
-        ((8, 3, 3, 0), True, set()),
-        ((9, 0, 0, 0), True, set()),
+        ((4, 2, 25, 0), True, 3, {MEMORY}),
+        ((6, 0, 26, 0), True, 1, {MEMORY}),
+        ((6, 0, 26, 0), False, 1, set()),
+        ((6, 0, 27, 0), True, 1, set()),
+        ((6, 0, 29, 0), True, 3, {ELECTION}),
+        ((6, 0, 30, 0), True, 3, set()),
+        ((7, 0, 27, 0), True, 1, {MEMORY, CRASH}),
+        ((7, 0, 34, 0), True, 3, {CRASH, ELECTION}),
+        ((8, 0, 24, 0), True, 1, set()),
+        ((8, 1, 9, 0), True, 1, {MEMORY, CRASH}),
+        ((8, 3, 3, 0), True, 1, set()),
+        ((8, 3, 15, 0), True, 2, {ELECTION}),
+        ((9, 0, 6, 0), True, 3, {ELECTION}),
+        ((9, 0, 7, 0), True, 3, set()),
     ],
 )
 def test_known_holes_of_a_version(
-    version: tuple[int, ...], has_zlib: bool, names: set[str]
+    version: tuple[int, ...], has_zlib: bool, members: int, names: set[str]
 ) -> None:
-    said = " ".join(each.message for each in holes(version, has_zlib=has_zlib))
-    assert {name for name in ("CVE-2025-14847", "CVE-2026-9740") if name in said} == names
+    found = holes(version, has_zlib=has_zlib, members=members)
+    said = " ".join(each.message for each in found)
+    assert {name for name in (MEMORY, CRASH, ELECTION) if name in said} == names
 
 
 async def test_settings_that_cannot_be_read_are_a_finding(home: Path) -> None:

@@ -47,6 +47,8 @@ class Hole:
     mended: tuple[tuple[int, ...], ...]
     """The first version without it, for each series that was mended."""
     needs_zlib: bool = False
+    needs_members: bool = False
+    """Whether only replica sets of several members have it."""
 
     def is_in(self, version: Sequence[int]) -> bool:
         """A series that was never mended has it as long as a newer series was mended."""
@@ -68,6 +70,14 @@ HOLES = (
         "can be made to crash",
         begins=(7, 0),
         mended=((7, 0, 35), (8, 0, 24), (8, 2, 10), (8, 3, 3)),
+    ),
+    Hole(
+        "CVE-2026-118383",
+        "can be made to crash after an election, or perhaps to run foreign code",
+        begins=(4, 4),
+        mended=((4, 4, 32), (5, 0, 35), (6, 0, 30), (7, 0, 48), (8, 0, 37), (8, 3, 16), (9, 0, 7)),
+        # The only member of a set has nobody to catch up with.
+        needs_members=True,
     ),
 )
 
@@ -108,7 +118,11 @@ async def _server(database: Database, settings: Settings) -> list[Finding]:
     version = build["versionArray"]
     words = f"MongoDB {build['version']}, {_place(database, settings)}"
     agreed = await database.fairly(admin.command, "hello", compression=["zlib"])
-    findings = holes(version, has_zlib="zlib" in agreed.get("compression", []))
+    findings = holes(
+        version,
+        has_zlib="zlib" in agreed.get("compression", []),
+        members=len(agreed.get("hosts", [])),
+    )
     if tuple(version[:2]) < TESTED:
         oldest = ".".join(map(str, TESTED))
         older = warning(AREA, f"{words}: older than {oldest}", f"upgrade it to {oldest} or newer")
@@ -116,11 +130,13 @@ async def _server(database: Database, settings: Settings) -> list[Finding]:
     return [ok(AREA, words), *findings]
 
 
-def holes(version: Sequence[int], *, has_zlib: bool) -> list[Finding]:
+def holes(version: Sequence[int], *, has_zlib: bool, members: int) -> list[Finding]:
     """A warning for each known hole of a server."""
     findings = []
     for hole in HOLES:
         if not hole.is_in(version) or (hole.needs_zlib and not has_zlib):
+            continue
+        if hole.needs_members and members < 2:
             continue
         release = ".".join(map(str, version[:3]))
         fixes = ", ".join(".".join(map(str, fix)) for fix in hole.mended)
