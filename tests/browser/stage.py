@@ -149,6 +149,7 @@ async def _trouble(made: Stage) -> None:
     queue, now_ms = JobQueue(made.database), await made.database.now_ms()
     ban = {
         "blocked_until": now_ms + DAY_MS,
+        "blocked_for_ms": DAY_MS,
         "blocked_at": now_ms - 5 * MINUTE_MS,
         "blocked_reason": "418 I'm a teapot",
     }

@@ -65,6 +65,7 @@ async def write(database: Database, root: Path) -> str:
     await ConnectorRegistry(database).ensure(EXCHANGE, Limits(6, 1_000))
     stopped = {
         "blocked_until": now_ms + DAY_MS,
+        "blocked_for_ms": DAY_MS,
         "blocked_at": now_ms,
         "blocked_reason": MARKUP,
         "notes": MARKUP,

@@ -57,7 +57,10 @@ async def test_a_block_is_lifted_after_a_question(visit: Visit, stage: Stage) ->
     await expect(card).to_contain_text("Working")
     await expect(page.get_by_text("kraken may work again.")).to_be_visible()
     assert not (await stage.ask("GET", "/connectors/kraken"))["blocked"]
-    again = {"blocked_until": await stage.database.now_ms() + DAY_MS}
+    again = {
+        "blocked_until": await stage.database.now_ms() + DAY_MS,
+        "blocked_for_ms": DAY_MS,
+    }
     await stage.database.connectors.update_one({"exchange_id": "kraken"}, {"$set": again})
 
 
