@@ -80,13 +80,20 @@ async def test_a_view_that_cannot_be_loaded_says_so_and_can_be_tried_again(
 
 
 async def test_old_data_is_marked_as_old(browser: Browser, stage: Stage) -> None:
+    is_broken = False
+
+    async def answer(route: Route) -> None:
+        if is_broken:
+            await route.fulfill(status=503, body="{}", content_type="application/json")
+        else:
+            await route.continue_()
+
     async with visiting(browser, stage.url, allowed=("503",)) as visit:
+        # Before the page is opened: a request that is sent right after may not be caught.
+        await visit.page.route(re.compile(r"/api/v1/jobs"), answer)
         page = await visit.open("/jobs")
         await page.wait_for_selector(".table.jobs tbody tr")
-        await page.route(
-            re.compile(r"/api/v1/jobs"),
-            lambda route: route.fulfill(status=503, body="{}", content_type="application/json"),
-        )
+        is_broken = True
         await page.keyboard.press("r")
         await expect(page.get_by_text("it could not be loaded again")).to_be_visible()
         await expect(page.locator(".table.jobs tbody tr").first).to_be_visible()
