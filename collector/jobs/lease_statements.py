@@ -9,6 +9,7 @@ from collector.jobs.lease import KILLS_BEFORE_SET_ASIDE, Lease
 from collector.jobs.states import State, Status
 from collector.jobs.wishes import REQUESTED_NOW
 from collector.mongo.client import NOW_MS, Document
+from collector.mongo.remembered_time import SET_BACK_MS
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -183,7 +184,8 @@ def _next_run(settlement: Settlement) -> Document:
     if settlement.next_run_at is None:
         return {"$add": [NOW_MS, settlement.next_run_in_ms]}
     # A worker may not know yet that the clock was set back, and schedules are moved only once.
-    set_back = {"$max": [0, {"$subtract": [settlement.as_of_ms, NOW_MS]}]}
+    behind = {"$subtract": [settlement.as_of_ms, NOW_MS]}
+    set_back = {"$cond": [{"$gt": [behind, SET_BACK_MS]}, behind, 0]}
     at = {"$subtract": [settlement.next_run_at, set_back]}
     if settlement.transition.name != "again":
         return {"$max": [at, 0]}
