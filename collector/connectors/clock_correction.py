@@ -43,24 +43,24 @@ def correction(exchange_id: str | None = None) -> tuple[Document, list[Document]
         "blocked_until": shortened["blocked_until"],
         "rate_limit_reset_at": shortened["rate_limit_reset_at"],
         "circuit": _changed(
-            "circuit",
+            "$circuit",
             tripped_until=shortened["circuit.tripped_until"],
-            probe=_changed("circuit.probe", until=shortened["circuit.probe.until"]),
+            probe=_changed("$circuit.probe", until=shortened["circuit.probe.until"]),
             bins={"$filter": {"input": "$circuit.bins", "cond": {"$lte": ["$$this.t", _NOW_SEC]}}},
         ),
         "session": _changed(
-            "session",
+            "$session",
             lease_until=shortened["session.lease_until"],
             free_at=shortened["session.free_at"],
         ),
         "limiter": _corrected_limiter(),
         "lateness": _changed(
-            "lateness",
+            "$lateness",
             chosen_at=_at_most_now("$lateness.chosen_at"),
             histogram=_changed(
-                "lateness.histogram", since=_at_most_now("$lateness.histogram.since")
+                "$lateness.histogram", since=_at_most_now("$lateness.histogram.since")
             ),
-            least=_changed("lateness.least", since=_at_most_now("$lateness.least.since")),
+            least=_changed("$lateness.least", since=_at_most_now("$lateness.least.since")),
         ),
         "wake": WAKE,
     }
@@ -80,7 +80,7 @@ def date_forward(exchange_id: str, by_ms: int, since_ms: int) -> tuple[Document,
     fields = {
         "limiter": {"$mergeObjects": ["$limiter", limiter]},
         "blocked_until": _lasting("blocked_until", by_ms),
-        "circuit": _changed("circuit", tripped_until=_lasting("circuit.tripped_until", by_ms)),
+        "circuit": _changed("$circuit", tripped_until=_lasting("circuit.tripped_until", by_ms)),
         "wake": WAKE,
     }
     done_ms = {"$ifNull": ["$limiter.ahead_at", 0]}
@@ -107,10 +107,10 @@ _TERMS: dict[str, Document] = {
 """Fields that hold a date in the future, and how far ahead of now each may be."""
 
 
-def _changed(name: str, **fields: Expression) -> Document:
+def _changed(document: str, **fields: Expression) -> Document:
     """The subdocument with these fields changed; what is null or missing stays so."""
-    changed = {"$mergeObjects": [f"${name}", fields]}
-    return {"$cond": [{"$gt": [f"${name}", None]}, changed, f"${name}"]}
+    changed = {"$mergeObjects": [document, fields]}
+    return {"$cond": [{"$gt": [document, None]}, changed, document]}
 
 
 def _corrected_limiter() -> Document:
@@ -168,8 +168,8 @@ def _redated(windows: str, date: Callable[[Expression], Expression]) -> Document
         "t": bin_start("$$w.t"),
         "start": bin_start("$$w.start"),
         "bins": bins,
-        "reported": _changed("$w.reported", **reported),
-        "margin": _changed("$w.margin", **margin),
+        "reported": _changed("$$w.reported", **reported),
+        "margin": _changed("$$w.margin", **margin),
     }
     return {
         "$map": {
