@@ -114,8 +114,7 @@ class Maintenance:
 
     async def take_turn(self) -> None:
         """What else is done for the whole fleet, when it is this worker's turn."""
-        token = await self._upkeep.take()
-        if token is None:
+        if not await self._upkeep.take():
             return
         await correct_dates(self._database)
         swept = await sweep(self._database)
@@ -124,7 +123,7 @@ class Maintenance:
         purged = await purge(self._database, self._keep_deleted_days)
         if purged:
             _log.info("purged", jobs=purged)
-        await self._upkeep.end(token, {}, rest_ms=UPKEEP_MS)
+        await self._upkeep.end({}, rest_ms=UPKEEP_MS)
 
     def _disk(self) -> dict[str, Any]:
         room = None if self._data_root is None else disk_room(self._data_root)

@@ -8,6 +8,7 @@ worker is running, the process that is asked counts.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -83,18 +84,22 @@ class JobCounting:
     def __init__(self, database: Database, *, clock: Clock | None = None) -> None:
         self._database = database
         self._turn = DutyTurn(database, "count")
+        self._one = asyncio.Lock()
+        """Held by the request that counts: others do not wait for it."""
         self._clock = clock or SystemClock()
 
     async def take_turn(self, *, late_ms: int = 0) -> Counts | None:
         """Counts for all processes if a count has been due for `late_ms`, and returns it."""
-        token = await self._turn.take(late_ms=late_ms)
-        if token is None:
+        if self._one.locked():
             return None
-        started = self._clock.monotonic()
-        counts = await self.count()
-        took_ms = round((self._clock.monotonic() - started) * 1000)
-        await self._turn.end(token, asdict(counts), rest_ms=REST_PER_COST * took_ms)
-        return counts
+        async with self._one:
+            if not await self._turn.take(late_ms=late_ms):
+                return None
+            started = self._clock.monotonic()
+            counts = await self.count()
+            took_ms = round((self._clock.monotonic() - started) * 1000)
+            await self._turn.end(asdict(counts), rest_ms=REST_PER_COST * took_ms)
+            return counts
 
     async def last(self) -> Counts:
         """The last count. Counts itself when no worker does."""

@@ -198,13 +198,12 @@ class WishKeeper:
         self._turn = DutyTurn(database, "record wishes")
 
     async def take_turn(self) -> None:
-        token = await self._turn.take()
-        if token is None:
+        if not await self._turn.take():
             return
         began = time.monotonic()
         await record_wishes(self._database, self._storage)
         took_ms = round((time.monotonic() - began) * 1000)
-        await self._turn.end(token, {}, rest_ms=max(EVERY_MS, REST_PER_COST * took_ms))
+        await self._turn.end({}, rest_ms=max(EVERY_MS, REST_PER_COST * took_ms))
 
 
 async def _identity(database: Database) -> Document:

@@ -10,6 +10,7 @@ import pytest
 from collector.clock import ManualClock
 from collector.connectors.connector import Limits
 from collector.connectors.registry import ConnectorRegistry
+from collector.errors import DatabaseUnavailable
 from collector.jobs.counting import OVERDUE_MS, REST_PER_COST, Counts, JobCounting
 from collector.jobs.job import Cursor, JobSpec
 from collector.jobs.lag import Reached, reached
@@ -131,7 +132,7 @@ async def test_of_many_who_come_one_counts_and_the_others_read_it(
 async def test_whoever_asks_during_the_first_count_is_told_all_the_same(
     database: Database, queue: JobQueue
 ) -> None:
-    assert await DutyTurn(database, "count").take() is not None
+    assert await DutyTurn(database, "count").take()
     assert told(await JobCounting(database).last()) == COUNTED
 
 
@@ -168,21 +169,45 @@ async def test_a_dear_count_is_not_repeated_soon(database: Database, queue: JobQ
 async def test_a_turn_whose_holder_died_runs_out_and_cannot_be_ended_any_more(
     database: Database,
 ) -> None:
-    turn = DutyTurn(database, "duty")
-    dead = await turn.take()
-    assert dead is not None
-    assert await turn.take() is None
+    dead, heir = DutyTurn(database, "duty"), DutyTurn(database, "duty")
+    assert await dead.take()
+    assert not await heir.take()
     document = await database.system.find_one({"_id": "turn:duty"})
     assert document is not None
     held_ms = document["due_at"] - database.server_clock.now_ms()
     assert 0 < held_ms <= HELD_FOR_MS + 1_000
     await database.system.update_one({"_id": "turn:duty"}, {"$set": {"due_at": 1}})
-    heir = await turn.take()
-    assert heir is not None
-    await turn.end(dead, {"said": "late"}, rest_ms=0)
-    assert await turn.last_result() is None
-    await turn.end(heir, {"said": "$in time"}, rest_ms=0)
-    assert await turn.last_result() == {"said": "$in time"}
+    assert await heir.take()
+    await dead.end({"said": "late"}, rest_ms=0)
+    assert await heir.last_result() is None
+    await heir.end({"said": "$in time"}, rest_ms=0)
+    assert await heir.last_result() == {"said": "$in time"}
+
+
+async def test_a_count_that_broke_off_is_made_at_the_next_look(
+    database: Database, queue: JobQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an outage everybody would be told for a minute what was counted before."""
+    ann, bob = JobCounting(database), JobCounting(database)
+
+    async def breaks_off() -> Counts:
+        raise DatabaseUnavailable("frozen")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ann, "count", breaks_off)
+        with pytest.raises(DatabaseUnavailable):
+            await ann.take_turn()
+    assert await bob.take_turn() is None
+    assert told(await ann.take_turn()) == COUNTED
+    assert await ann.take_turn() is None, "it was ended"
+
+
+async def test_requests_of_one_process_do_not_count_at_once(
+    database: Database, queue: JobQueue
+) -> None:
+    counting = JobCounting(database)
+    answers = await asyncio.gather(*(counting.take_turn() for _ in range(20)))
+    assert len([each for each in answers if each is not None]) == 1
 
 
 async def test_the_series_furthest_behind_is_found_by_a_key_each(
