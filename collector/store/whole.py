@@ -67,6 +67,6 @@ def check_whole(storage: Storage, series: Series) -> None:
             digest.update(pa.Table.from_batches([batch]).cast(candle_schema(extra)))
     except footers.DAMAGE as error:
         raise footers.damage(path, error) from error
-    stored = (file.schema_arrow.metadata or {}).get(b"data_hash", b"").decode()
+    stored = (file.metadata.metadata or {}).get(b"data_hash", b"").decode()
     if stored != digest.hexdigest():
         raise Corrupt(path, "its rows do not have their hash")

@@ -212,7 +212,9 @@ def test_a_damaged_file_of_collected_and_made_bars_is_written_again(tmp_path: Pa
     store.compact(five)
     file = tmp_path / FOLDER / "whole" / "5m.parquet"
     before = pq.read_table(file)
+    assert repair(opened(tmp_path), "binance", "BTC/USDT") == [], "a sound one is left alone"
     damage(tmp_path, f"{FOLDER}/whole/5m.parquet", 40)
     [found] = repair(opened(tmp_path), "binance", "BTC/USDT")
     assert found.kind == "whole"
     assert pq.read_table(file).equals(before)
+    assert repair(opened(tmp_path), "binance", "BTC/USDT") == []
