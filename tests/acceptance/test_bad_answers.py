@@ -36,8 +36,9 @@ async def test_two_percent_of_bad_answers_leave_a_backfill_one_run(
         struck = [entry for entry in pages if "bad_answer" in entry.faults]
         assert len(struck) >= 5, "hardly a bad answer"
         runs = await database.job_runs.find({"job_id": job.id})
-        assert [run["outcome"] for run in runs] == ["done"]
+        # A machine that stands still may make a run wait for its token, and no answer does.
+        assert [run["outcome"] for run in runs if run["outcome"] != "wait"] == ["done"]
         assert max(await diary.values("attempt")) <= 1
-        assert runs[0]["pages"] == len({entry.start_ms for entry in pages})
+        assert sum(run["pages"] for run in runs) == len({entry.start_ms for entry in pages})
         await diary.check()
         f.check(done)
