@@ -4,7 +4,8 @@ Run as a program of its own. Its standard input is the leash: a pipe whose other
 holds, so the kernel reports the owner's death however it dies. Three things can happen:
 
     the leash closes       mongod gets a shutdown signal, and is killed when it stays
-    mongod dies            it is started again on the same port, unless it keeps dying
+    mongod dies            it is started again on the same port, at once; one that keeps dying, such
+                           as on a full disk, after growing pauses
     this process dies      on Linux the kernel asks mongod to shut down (PR_SET_PDEATHSIG)
 
 Everything here is the standard library, and the file is run by its path: importing the package
@@ -30,11 +31,12 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ENDED, NEVER_STARTED, GAVE_UP = 0, 3, 4  # exit codes
+ENDED, NEVER_STARTED = 0, 3  # exit codes
 
 GRACE_SECONDS = 10.0
-MAX_DEATHS = 3
-DEATHS_WITHIN_SECONDS = 60.0
+SETTLED_SECONDS = 60.0
+"""A mongod that has run for so long is started again without a pause when it dies."""
+LONGEST_PAUSE_SECONDS = 30.0
 
 _LEASH = 0
 _END_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
@@ -60,33 +62,41 @@ class Orders(NamedTuple):
 
 
 class Guardian:
-    """One mongod, its deaths so far, and whether the owner has declared it ready."""
+    """One mongod, when it is started again, and whether the owner has declared it ready."""
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
         self._wake = _wake_on(signal.SIGCHLD, *_END_SIGNALS)
         self._ready = False
         self._owner_gone = False
-        self._deaths: list[float] = []
+        self._pause_seconds = 0.0
+        """Before the next restart."""
+        self._restart_at: float | None = None
+        """Set while mongod is dead."""
         self._mongod = self._spawn()
+        self._started_at = time.monotonic()
 
     def keep(self) -> int:
         """Returns an exit code once mongod is gone for good."""
         try:
-            while True:
-                if self._asked_to_end():
-                    return ENDED
-                if self._mongod.poll() is not None and (code := self._revive()):
-                    return code
+            while not self._asked_to_end():
+                if self._mongod.poll() is not None:
+                    if not self._ready:
+                        self._log(self._death())
+                        return NEVER_STARTED
+                    self._revive()
                 self._limit_log()
+            return ENDED
         finally:
             self._withdraw()
             self._end_mongod()
 
     def _asked_to_end(self) -> bool:
-        """Waits for a message or the end of the owner, a signal, or the time to check the log."""
-        sources = [_LEASH, self._wake]
-        readable, _, _ = select.select(sources, [], [], self._orders.log_check_seconds)
+        """Waits for a message or the end of the owner, a signal, or the time for the next duty."""
+        sources, seconds = [_LEASH, self._wake], self._orders.log_check_seconds
+        if self._restart_at is not None:
+            seconds = min(seconds, max(0.0, self._restart_at - time.monotonic()))
+        readable, _, _ = select.select(sources, [], [], seconds)
         if _LEASH in readable:
             self._owner_gone = not os.read(_LEASH, 64)
             self._ready = True
@@ -102,23 +112,24 @@ class Guardian:
             preexec_fn=_die_with_this_process(),
         )
 
-    def _revive(self) -> int | None:
-        """Starts a dead mongod again, or returns the code to exit with."""
-        self._log(f"mongod {self._mongod.pid} {_manner_of_death(self._mongod.returncode)}")
-        if not self._ready:
-            return NEVER_STARTED
+    def _revive(self) -> None:
+        """Starts a dead mongod again, after a pause that doubles while it keeps dying."""
         now = time.monotonic()
-        self._deaths = [then for then in self._deaths if now - then < DEATHS_WITHIN_SECONDS]
-        self._deaths.append(now)
-        if len(self._deaths) >= MAX_DEATHS:
-            self._log(
-                f"giving up: mongod died {MAX_DEATHS} times"
-                f" within {DEATHS_WITHIN_SECONDS:.0f} seconds"
-            )
-            return GAVE_UP
-        self._mongod = self._spawn()
-        self._log(f"started mongod again, pid {self._mongod.pid}")
-        return None
+        if self._restart_at is None:
+            if now - self._started_at >= SETTLED_SECONDS:
+                self._pause_seconds = 0.0
+            self._log(f"{self._death()}; it is started again in {self._pause_seconds:.0f} seconds")
+            self._restart_at = now + self._pause_seconds
+            self._pause_seconds = min(2 * self._pause_seconds or 1.0, LONGEST_PAUSE_SECONDS)
+        if now >= self._restart_at:
+            self._mongod, self._started_at, self._restart_at = self._spawn(), now, None
+            self._log(f"started mongod again, pid {self._mongod.pid}")
+
+    def _death(self) -> str:
+        code, name = self._mongod.returncode, f"mongod {self._mongod.pid}"
+        if code >= 0:
+            return f"{name} exited with code {code}"
+        return f"{name} was killed by {signal.Signals(-code).name}"
 
     def _end_mongod(self) -> None:
         """Requests a clean shutdown, and kills after the grace period."""
@@ -189,12 +200,6 @@ def _die_with_this_process() -> Callable[[], None] | None:
             os._exit(1)
 
     return die_with_guardian
-
-
-def _manner_of_death(returncode: int) -> str:
-    if returncode >= 0:
-        return f"exited with code {returncode}"
-    return f"was killed by {signal.Signals(-returncode).name}"
 
 
 if __name__ == "__main__":

@@ -124,7 +124,8 @@ def no_database(reason: str, since_ms: int | None = None) -> Trouble:
     return Trouble(
         TroubleKind.MONGODB,
         reason,
-        "start MongoDB again; workers and API continue by themselves",
+        "start MongoDB again (an embedded one restarts by itself; logs/mongod.log says why it"
+        " ended); workers and API continue by themselves",
         since_ms=since_ms,
     )
 
